@@ -14,7 +14,7 @@ from cortex import tools as tool_files
 from cortex.base import private
 from cortex.base.background import background_tasks
 from cortex.base.clock import Clock, now, ticks_s
-from cortex.base.crypto import audit_key
+from cortex.base.crypto import Vault, audit_key
 from cortex.base.database_needs import refuse_unfit
 from cortex.base.errors import ConfigError
 from cortex.base.faults import in_words
@@ -38,6 +38,7 @@ from cortex.services.health.housekeeping import Housekeeping
 from cortex.services.health.sealed import SealedValues
 from cortex.services.runtime import Runtime
 from cortex.services.turns.queue import WORKFLOW
+from cortex.services.upkeep.server_settings import ServerSettings
 from cortex.storage import calm_readers
 from cortex.storage.audit_head import AuditHead
 from cortex.storage.commits import WROTE
@@ -47,6 +48,7 @@ from cortex.storage.outage_lines import OutageLines
 from cortex.toolkit.registry import Registry
 
 ACCESS_ENDED = "access.ended"
+SETTINGS = "settings"  # the topic under which another process is told that some were changed
 WRITE_WAIT_S = 300.0  # a turn waits for whoever holds the database, rather than end because of it
 
 Listener = Callable[[str], Awaitable[None]]
@@ -78,6 +80,7 @@ class Cortex(Services):
                 relay.on(topic, lambda _: engine.stir())
             relay.on(CANCELLED, engine.stop_here)
             async with _running(cls, settings, clock, engine, relay, outages) as cortex:
+                _heed_settings(cortex, relay)
                 yield cortex
 
     @classmethod
@@ -96,12 +99,14 @@ class Cortex(Services):
                     # Nothing else asks the database all the time here: by this look pages learn that it is away.
                     relay.newest = lambda ids: cortex.runtime.outages.wait_out(lambda: seqs(ids))
                     relay.on(ACCESS_ENDED, cortex.streams.end_streams)
+                    _heed_settings(cortex, relay)
                     await cortex.plugins.categories()  # pages list their channels
                     async with background_tasks(
                         cortex.accounts.keep_logins(),
                         cortex.stop_all.watch(),
                         cortex.integration_clients.sweep(),
                         cortex.tool_readiness.keep(),
+                        cortex.server_settings.watch(),
                     ):
                         yield cortex
             finally:
@@ -143,7 +148,7 @@ async def _running(
                 runtime=cortex.runtime, accounts=cortex.accounts, audit_log=cortex.audit_log, prune=engine.prune
             )
             nightly = NightlyBackup(
-                settings=settings, backups=cortex.backups, has_users=cortex.accounts.has_users, clock=clock
+                settings=cortex.settings, backups=cortex.backups, has_users=cortex.accounts.has_users, clock=clock
             )
             async with background_tasks(
                 housekeeping.clean_daily(),
@@ -160,6 +165,7 @@ async def _running(
                 cortex.scheduler.keep_time(),
                 cortex.agent_results.deliver_results(),
                 cortex.stop_all.watch(),
+                cortex.server_settings.watch(),
                 cortex.quiet_conversations.read_quiet(),
                 cortex.update_orders.work(),
                 cortex.tool_readiness.keep(),
@@ -167,7 +173,7 @@ async def _running(
             ):
                 yield cortex
         finally:
-            await engine.close(settings.shutdown_grace_s)
+            await engine.close(cortex.settings.shutdown_grace_s)
 
 
 @asynccontextmanager
@@ -201,10 +207,23 @@ async def _opened(
             if is_migrating:
                 await db.migrate()
                 await restored.note(settings.home, db, audit_head)
+            await _take_stored(settings, db, clock, is_daemon=is_daemon)
             async with _services(kind, settings, clock, db, runner, signals, hub, access_ended, outages) as cortex:
                 yield cortex
         finally:
             await db.close()
+
+
+async def _take_stored(settings: Settings, db: Database, clock: Clock, *, is_daemon: bool) -> None:
+    """Put in force what admins have set on the page; only a daemon begins trials and ends them."""
+    stored = ServerSettings(settings=settings, db=db, vault=Vault(settings.secret_key), clock=clock)
+    await (stored.start() if is_daemon else stored.look(is_start=True))
+
+
+def _heed_settings(cortex: Cortex, relay: RelayHub) -> None:
+    """Let the server's other processes hear what is set in this one, and this one of theirs."""
+    cortex.server_settings.listeners.append(lambda: relay.broadcast_soon(SETTINGS))
+    relay.on(SETTINGS, lambda _: cortex.server_settings.stir())
 
 
 def lay_line(db: Database, hub: SharedHub) -> None:

@@ -14,14 +14,13 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Res
 from starlette.middleware.gzip import GZipMiddleware
 
 from cortex.app import Cortex
-from cortex.base.settings import Settings
 from web import register
 from web.bodies import Line
 from web.errors import add_handlers, not_found
 from web.live import LivePages
 from web.render import NavEntry, Renderer
 from web.routes import PageRouter
-from web.security import Shield, host_rule
+from web.security import Shield
 
 STATIC = Path(__file__).parent / "static"
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -51,7 +50,6 @@ def create_app(cortex: Cortex) -> FastAPI:
     app.state.live = LivePages(cortex, app.state.pages)
     app.state.closing = asyncio.Event()
     app.state.end = app.state.closing.set  # `web/serve.py` puts its own there, which ends the server
-    app.state.warning = lasting_warning(cortex.settings)
     app.router.routes.extend(frame_routes.routes)  # `include_router` would work out all of them
     navigation: list[NavEntry] = []
     for page in register.pages():
@@ -60,20 +58,8 @@ def create_app(cortex: Cortex) -> FastAPI:
     app.state.nav = tuple(sorted(navigation, key=lambda entry: (entry.order, entry.title)))
     add_handlers(app)
     app.add_middleware(GZipMiddleware, minimum_size=600, compresslevel=9)  # leaves text/event-stream alone
-    settings = cortex.settings
-    app.add_middleware(
-        Shield,
-        hosts=host_rule(settings),
-        is_https=settings.public_url.startswith("https://"),
-    )
+    app.add_middleware(Shield, settings=cortex.settings)
     return app
-
-
-def lasting_warning(settings: Settings) -> str:
-    """Return what stands in red above every page, or ""."""
-    if settings.allow_plain_http == "lan" and not settings.is_loopback and not settings.public_url.startswith("https"):
-        return "This page is served without https: whoever can listen on this network can read passwords and answers."
-    return ""
 
 
 @frame_routes.get("/healthz")

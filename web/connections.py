@@ -8,7 +8,7 @@ import ipaddress
 import os
 import resource
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -16,11 +16,13 @@ import h11
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from cortex.base.address import network_of
 from cortex.base.clock import ticks_s
+from cortex.base.settings import Settings
 
 HEAD_S = 10.0  # from the first moment, or from the answer before, until a request's head is whole
 REST_S = 30.0  # after an answer ahead of the body, in which what still comes is thrown away
@@ -48,12 +50,14 @@ class Connections:
     proxy speaks for many, and waits for its slow clients itself.
     """
 
-    def __init__(self, app: ASGIApp, *, per_address: int, proxies: Sequence[str] = ()) -> None:
-        """`per_address`: unproven ones. `proxies`: trusted addresses or networks."""
+    def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
+        """The settings are asked each time: how many unproven ones an address may hold, which proxies there are."""
         self.most = most_connections()
         self._app = app
-        self._per_address = per_address
-        self._proxies = [ipaddress.ip_network(word, strict=False) for word in proxies]
+        self._settings = settings
+        self._trusted: tuple[str, ...] = ()
+        self._proxies: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+        self._forwarded: ASGIApp = self._serve
         self._open: set[Connection] = set()
         self._unproven: dict[Connection, str] = {}  # with its network; first who is longest without a whole head
         self._held: Counter[str] = Counter()
@@ -63,7 +67,11 @@ class Connections:
         return len(self._open)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request whose head is there. The address is the forwarded one, where uvicorn believes the proxy."""
+        """Serve a request whose head is there; the word of a trusted proxy counts for where it came from."""
+        self._trust()
+        await self._forwarded(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection: Connection = scope["state"]["connection"]
         self.forget(connection)
         self.doubt(connection, scope["client"])
@@ -88,7 +96,7 @@ class Connections:
         address = network_of(address)
         self._unproven[connection] = address
         self._held[address] += 1
-        if self._held[address] > self._per_address:
+        if self._held[address] > self._settings.connections_per_address:
             self._drop(next(one for one, held in self._unproven.items() if held == address))
 
     def forget(self, connection: "Connection") -> None:
@@ -114,7 +122,17 @@ class Connections:
         self.remove(connection)
         connection.transport.abort()
 
+    def _trust(self) -> None:
+        """Take in the proxies, where they have changed."""
+        trusted = self._settings.trusted_proxies
+        if trusted != self._trusted:
+            self._trusted = trusted
+            self._proxies = [ipaddress.ip_network(word, strict=False) for word in trusted]
+            believing = ProxyHeadersMiddleware(self._serve, trusted_hosts=list(trusted))  # type: ignore[arg-type]
+            self._forwarded = cast("ASGIApp", believing) if trusted else self._serve
+
     def _is_proxy(self, address: str) -> bool:
+        self._trust()
         if not self._proxies:
             return False
         try:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fastapi import Request
 
 from cortex.app import Cortex
+from cortex.base.settings import Settings
 from cortex.base.user import User
 from cortex.services.chat.conversations import DayGroup
 from web.render import Frame, NavEntry, SideGroup, SideItem
@@ -27,7 +28,7 @@ async def frame_of(
     below = [entry for entry in nav if f"{here}/".startswith(f"{entry.href}/")]
     open_page = max(below, key=lambda entry: len(entry.href), default=None)
     chosen = await services.preferences.get(user)
-    warnings = (getattr(request.app.state, "warning", ""), *await services.doctor.slips(user))
+    warnings = (lasting_warning(services.settings), *await services.doctor.slips(user))
     unread = await services.notices.unread(user.id)
     return Frame(
         user=user,
@@ -47,6 +48,13 @@ async def frame_of(
         halts=tuple(await services.stop_all.shown(user)),
         toast=take(request),
     )
+
+
+def lasting_warning(settings: Settings) -> str:
+    """Return what stands in red above every page, or ""."""
+    if settings.allow_plain_http == "lan" and not settings.is_loopback and not settings.public_url.startswith("https"):
+        return "This page is served without https: whoever can listen on this network can read passwords and answers."
+    return ""
 
 
 async def entries_for(request: Request, services: Cortex, user: User) -> tuple[NavEntry, ...]:

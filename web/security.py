@@ -1,6 +1,6 @@
 """What stands between the network and the pages: Host allow-list, cross-site refusal, headers, the login cookie.
 
-Pure ASGI, so that streams pass untouched. Who is logged in is `web/deps.py`; whether the daemon may bind is `refusal`.
+Pure ASGI, so that streams pass untouched. Who is logged in is `web/deps.py`.
 """
 
 import ipaddress
@@ -76,35 +76,13 @@ def host_rule(settings: Settings) -> HostRule:
     return HostRule(names=frozenset(names), any_address=is_open and not settings.is_loopback)
 
 
-def refusal(settings: Settings, *, has_account: bool) -> str:
-    """Why the daemon must not listen on this address, or "" when it may."""
-    if settings.is_private:
-        return ""
-    if not has_account:
-        return (
-            f"CORTEX_HOST is {settings.host!r}, which others can reach, and no account exists yet. "
-            "Set up first on 127.0.0.1, or make one with `cortex user add NAME --admin`."
-        )
-    if settings.allow_plain_http == "lan":
-        return ""
-    if not settings.public_url.startswith("https://"):
-        return (
-            f"CORTEX_HOST is {settings.host!r}, which others can reach. Set CORTEX_PUBLIC_URL to the https:// address "
-            "of the proxy in front, or CORTEX_ALLOW_PLAIN_HTTP=lan on a network you trust."
-        )
-    if not settings.trusted_proxies:
-        return "CORTEX_PUBLIC_URL is set: say in CORTEX_TRUSTED_PROXIES which address the proxy connects from."
-    return ""
-
-
 class Shield:
     """The outermost layer: gives each request an id, refuses foreign hosts and cross-site requests, sets headers."""
 
-    def __init__(self, app: ASGIApp, *, hosts: HostRule, is_https: bool) -> None:
-        """`is_https`: the public address is https, so browsers are told to stay there."""
+    def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
+        """They are asked at each request, as admins change them. An https address has browsers told to stay there."""
         self._app = app
-        self._hosts = hosts
-        self._is_https = is_https
+        self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass what is ours on; answer 400 or 403 to the rest."""
@@ -122,7 +100,7 @@ class Shield:
                 headers.setdefault("Cache-Control", "private, no-cache")  # no-store would cost Back its place
                 if headers.get("content-type", "").startswith("text/html"):
                     headers.add_vary_header("HX-Request")
-                if self._is_https:
+                if self._settings.public_url.startswith("https://"):
                     headers["Strict-Transport-Security"] = "max-age=31536000"
             await send(message)
 
@@ -133,12 +111,12 @@ class Shield:
         return await self._app(scope, receive, send_with_headers)
 
     def _refused(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
+        headers, hosts = Headers(scope=scope), host_rule(self._settings)
         is_probe = scope["path"] in OPEN_TO_PROBES and scope["method"] in SAFE_METHODS
-        if not is_probe and not self._hosts.allows(headers.get("host", "")):
+        if not is_probe and not hosts.allows(headers.get("host", "")):
             return PlainTextResponse(_FOREIGN_HOST, 400)
         if is_cross_site(scope["method"], scope["path"], headers):
-            is_renamed = self._hosts.allows(headers.get("origin", "").partition("://")[2])
+            is_renamed = hosts.allows(headers.get("origin", "").partition("://")[2])
             return PlainTextResponse(_OTHER_SITE + (_RENAMED if is_renamed else ""), 403)
         if "\0" in scope["path"]:
             return PlainTextResponse("An address holds no NUL character.\n", 400)

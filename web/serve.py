@@ -21,6 +21,7 @@ from cortex.base import lazy, scan, versions
 from cortex.base.background import background_tasks
 from cortex.base.errors import ConfigError
 from cortex.base.serve_lock import serving
+from cortex.base.server_settings import refusal
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.start import settings_in_force
 from cortex.services.backup import restore
@@ -28,7 +29,6 @@ from cortex.services.health.restarts import Restarts
 from web.app import create_app
 from web.connections import SEND_BUFFER_BYTES, Connection, Connections
 from web.render import Renderer
-from web.security import refusal
 from web.signals import ProcessSignals, cancelled_by
 
 log = logging.getLogger(__name__)
@@ -131,7 +131,13 @@ async def serve(
         stack.enter_context(signals.obeying(signal.SIGUSR1, cortex.stop_all.pull))
         if can_restart:
             stack.enter_context(signals.obeying(signal.SIGUSR2, cortex.restarts.order))
-        await _serve(settings, cortex, signals, can_restart=can_restart)
+        try:
+            await _serve(cortex.settings, cortex, signals, can_restart=can_restart)
+        except ConfigError as error:
+            if not (can_restart and await cortex.server_settings.take_back(None, error.message)):
+                raise
+            log.warning("cannot start with the settings on trial, beginning anew without them: %s", error.message)
+            return True
         log.info("shutting down: waiting for running turns to reach a safe point")
     return cortex.restarts.is_asked
 
@@ -144,10 +150,10 @@ async def _serve(settings: Settings, cortex: Cortex, signals: ProcessSignals, *,
     listening = listen(settings)
     token = "" if has_account else await cortex.accounts.setup_link()
     app = create_app(cortex)
-    connections = Connections(app, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
+    connections = Connections(app, settings=settings)
     app.state.connections = connections
     server = Server(
-        configured(connections, settings),
+        configured(connections),
         app,
         connections,
         on_ready=lambda: _on_ready(settings, listening, token),
@@ -178,8 +184,8 @@ async def _end_when_due(restarts: Restarts, server: Server) -> None:
     server.end()
 
 
-def configured(connections: Connections, settings: Settings) -> uvicorn.Config:
-    """Uvicorn's options: no access log, forwarded headers from trusted proxies only."""
+def configured(connections: Connections) -> uvicorn.Config:
+    """Uvicorn's options: no access log."""
     return uvicorn.Config(
         connections,
         http=Connection,
@@ -189,8 +195,7 @@ def configured(connections: Connections, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=bool(settings.trusted_proxies),
-        forwarded_allow_ips=list(settings.trusted_proxies),
+        proxy_headers=False,  # `Connections` believes them, by the settings as they are then
         timeout_graceful_shutdown=OPEN_REQUESTS_GRACE_S,
     )
 

@@ -60,16 +60,17 @@ class LineFormatter(logging.Formatter):
 
 
 def set_up(level: str, blotter: SecretFilter, stream: TextIO | None = None) -> None:
-    """Send every log line of the process to `stream` (standard error) in one shape.
-
-    `level` is that of our own lines; of libraries only warnings come, whatever it is.
-    """
+    """Send every log line of the process to `stream` (standard error) in one shape; `level`: see `set_level`."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LineFormatter(blotter))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
+    logging.getLogger().handlers[:] = [handler]
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """Let our own lines come from this level on; of libraries only warnings come, whatever it is."""
     ours = logging.getLevelNamesMapping()[level.upper()]
-    root.setLevel(max(logging.WARNING, ours))
+    logging.getLogger().setLevel(max(logging.WARNING, ours))
     for name in OURS:
         logging.getLogger(name).setLevel(ours)
 

@@ -185,6 +185,12 @@ class Settings(NotificationSettings):
             raise ValueError("write name=/absolute/path, several with commas between")
         return value
 
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _host_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        bare = (re.sub(r"^https?://", "", word).partition("/")[0] for word in value)  # as they stand in a browser
+        return tuple((one.partition(":")[0] if one.count(":") == 1 else one.strip("[]")) for one in bare)
+
     @field_validator("trusted_proxies")
     @classmethod
     def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -255,6 +261,13 @@ class Settings(NotificationSettings):
         if value and len(value) < key_file.SHORTEST:
             raise ValueError(f"must have at least {key_file.SHORTEST} characters")
         return value
+
+    def hold(self, values: Mapping[str, Any]) -> None:  # Any: a setting's value, checked
+        """Let these values be in force, for everybody who has this object: what an admin set on the page.
+
+        `model_fields_set` goes on naming what was given outside. For `base/server_settings.py` alone.
+        """
+        vars(self).update(values)
 
     @property
     def database(self) -> str:

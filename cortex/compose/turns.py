@@ -71,6 +71,7 @@ from cortex.services.turns.start import TurnStart
 from cortex.services.turns.turn_context import TurnContexts
 from cortex.services.turns.turns import ToolRuns, TurnRuns
 from cortex.services.turns.undo import UndoService
+from cortex.services.upkeep.server_settings import ServerSettings
 from cortex.services.upkeep.upkeep import UpdateOrders, UserUpkeep
 from cortex.storage.calls import CallsRepository
 from cortex.toolkit.spec import Category
@@ -146,6 +147,17 @@ class TurnServices(Foundation):
         if not self.channels.lacks("email"):
             found[Mail] = lambda user_id: UserMail(addresses=self.addresses, user_id=user_id)
         return found
+
+    @cached_property
+    def server_settings(self) -> ServerSettings:
+        return ServerSettings(
+            settings=self.settings,
+            db=self.runtime.db,
+            vault=self.vault,
+            clock=self.runtime.clock,
+            outages=self.runtime.outages,
+            restart=self.restarts.order_here,
+        )
 
     @cached_property
     def restarts(self) -> Restarts:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from starlette.datastructures import Headers
 
+from cortex.base.server_settings import refusal
 from cortex.base.settings import Settings, load_settings
-from web.security import host_rule, is_cross_site, local_path, refusal
+from web.security import host_rule, is_cross_site, local_path
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104  (what is tested is that it is refused)
 

@@ -66,6 +66,11 @@ class Restarts(Struct, frozen=True, kw_only=True):
         """For whoever may end this process: `cortex update` signals it."""
         self._asked.set()
 
+    def order_here(self) -> None:
+        """The same by this process itself. UserError where nobody here would do it."""
+        self.must_be_possible()
+        self.order()
+
     async def _running(self) -> list[str]:
         """The turns that are at work; one that waits for a person or in a line goes on afterwards."""
         try:

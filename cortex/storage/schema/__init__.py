@@ -10,6 +10,7 @@ from cortex.storage.schema.accounts import LoginTable as LoginTable
 from cortex.storage.schema.accounts import PreferenceTable as PreferenceTable
 from cortex.storage.schema.accounts import SecretTable as SecretTable
 from cortex.storage.schema.accounts import ServerSecretTable as ServerSecretTable
+from cortex.storage.schema.accounts import ServerSettingTable as ServerSettingTable
 from cortex.storage.schema.accounts import SetupLinkTable as SetupLinkTable
 from cortex.storage.schema.calls import ApprovalTable as ApprovalTable
 from cortex.storage.schema.calls import CallTable as CallTable

@@ -111,6 +111,25 @@ class ServerSecretTable(Table):
     updated_at: Mapped[datetime]
 
 
+class ServerSettingTable(Table):
+    """A setting of the server that was changed on the page, as it would be written in the environment.
+
+    `value`, `before`: now and ahead of the last change, NULL = as without the page; of a secret only that it is there.
+    `is_on_trial`: goes back to `before` at `trial_ends_at` unless confirmed; NULL there = waits for a restart, and does
+    not hold yet. `note`: why it went back, or cannot hold.
+    """
+
+    __tablename__ = "server_settings"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[str | None]
+    before: Mapped[str | None]
+    set_by: Mapped[str]
+    set_at: Mapped[datetime]
+    is_on_trial: Mapped[bool]
+    trial_ends_at: Mapped[datetime | None]
+    note: Mapped[str]
+
+
 class ApiTokenTable(Table):
     """One program's token: `digest` of the token, `hint` its last characters. `tools` null: all of the role's.
 

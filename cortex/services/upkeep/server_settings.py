@@ -1,0 +1,285 @@
+"""The settings of the server as admins change them on the page: checked, stored, in force at once or with a restart.
+
+What was given outside wins. What could lock out whoever changes it is on trial: it goes back unless it is confirmed
+within two minutes, after a restart or a kill too, since the row alone says when. `web/serve.py` has a start that fails
+by it go back at once.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from cortex.base import log as lines
+from cortex.base.clock import Clock
+from cortex.base.crypto import Vault
+from cortex.base.errors import ConfigError, UserError
+from cortex.base.outages import Outages
+from cortex.base.server_settings import KINDS, Value, as_text, kind_of, put_in_force, refusal, shape_of, with_texts
+from cortex.base.settings import PREFIX, Settings
+from cortex.base.user import User
+from cortex.storage.audit import AuditRepository
+from cortex.storage.db import Database, Opener
+from cortex.storage.secrets import ServerSecretsRepository
+from cortex.storage.server_settings import ServerSettingRow, ServerSettingsRepository
+
+TRIAL = timedelta(minutes=2)
+SEALED = "sealed"  # in place of a secret, in its row
+SECRET = "setting:"  # noqa: S105 - how the names of their sealed rows begin
+BEFORE = ":before"
+UNCONFIRMED = "It was not confirmed within two minutes, so it went back."
+PROXIES_ASK = "Trusted proxies say who a visitor is. Give your password again to change them."
+
+log = logging.getLogger(__name__)
+
+
+class ServerSettings(Struct, frozen=True, kw_only=True):
+    """Sets them, tries them, and takes them back.
+
+    `restart`: begins this process anew; UserError where nobody can. `listeners`: called when something has changed.
+    """
+
+    settings: Settings
+    db: Database
+    vault: Vault
+    clock: Clock
+    outages: Outages = field(default_factory=Outages)
+    restart: Callable[[], None] = lambda: None
+    listeners: list[Callable[[], None]] = field(default_factory=list)
+    _stirred: asyncio.Event = field(default_factory=asyncio.Event)
+
+    # --- what is set
+
+    async def rows(self) -> Mapping[str, ServerSettingRow]:
+        """The settings that were ever changed here, by name."""
+        found = await self.db.repository(ServerSettingsRepository).list()
+        return {row.name: row for row in found if row.name in KINDS}  # another version may have had more
+
+    def is_given(self, name: str) -> bool:
+        """Tell whether it was given outside, which wins."""
+        return name in self.settings.model_fields_set
+
+    # --- changes
+
+    async def set(
+        self, user: User, values: Mapping[str, Value], *, is_confirmed: bool = False, is_proven: bool = False
+    ) -> Sequence[str]:
+        """Set these by the names of their fields in `Settings`, all or none; None or "" unsets one. Names that changed.
+
+        is_confirmed: whoever asks has just given the password, as trusted proxies need it. What can lock out goes on
+        trial (`keep` ends that); with one that needs a restart among them, all of them with that restart. is_proven:
+        it was seen to work, so there is no trial. UserError names the field that is wrong; NotAllowed for who is no
+        admin.
+        """
+        user.must_be_admin("change the server's settings")
+        rows = await self.rows()
+        wanted = {kind_of(name).name: as_text(value) or None for name, value in values.items()}
+        present = await self._texts({name: row.value for name, row in rows.items()})
+        changes = {name: text for name, text in wanted.items() if text != present.get(name)}
+        for name in changes:
+            if self.is_given(name):
+                raise UserError(f"{PREFIX}{name.upper()} is set outside, which wins. Change it there.", field=name)
+        if "trusted_proxies" in changes and not is_confirmed:
+            raise UserError(PROXIES_ASK, field="password")
+        await self._check({**present, **changes}, changes)
+        if changes:
+            tried = set() if is_proven else {name for name in changes if KINDS[name].is_tried}
+            await self._write(user.id, rows, changes, tried)
+        return list(changes)
+
+    async def unset(self, user: User | None, name: str) -> bool:
+        """Let it be as without the page, with no trial; whether anything was set. `user` None: by the command line."""
+        if user:
+            user.must_be_admin("change the server's settings")
+        name = kind_of(name).name
+        row = (await self.rows()).get(name)
+        if row is None or row.value is None:
+            return False
+        async with self.db.transaction() as repository:
+            await self._keep_secret(repository, name, None)
+            values = {"before": row.value, "value": None, "is_on_trial": False, "trial_ends_at": None, "note": ""}
+            by = user.id if user else ""
+            await repository(ServerSettingsRepository).save(replace(row, **values, set_by=by, set_at=self.clock()))
+            await repository(AuditRepository).add(by or "command", "setting.unset", name)
+        await self._after()
+        return True
+
+    async def undo(self, user: User, name: str, *, is_confirmed: bool = False) -> None:
+        """Set it to what it was ahead of its last change; once more undoes that. UserError where it never changed."""
+        name = kind_of(name).name
+        row = (await self.rows()).get(name)
+        if row is None or (row.value == row.before and shape_of(name) != "secret"):
+            raise UserError("It was not changed here.", field=name)
+        before = (await self._texts({f"{name}{BEFORE}": row.before})).get(f"{name}{BEFORE}")
+        await self.set(user, {name: before}, is_confirmed=is_confirmed)
+
+    async def keep(self, user: User) -> None:
+        """End the trial: what is tried stays."""
+        user.must_be_admin("change the server's settings")
+        await self._end_trial(user.id, lambda row: row.trial_ends_at is not None, keeps=True)
+
+    async def take_back(self, user: User | None, note: str = "") -> bool:
+        """Let everything on trial go back; whether anything was. note: why, for its row. A restart where one is due."""
+        if user:
+            user.must_be_admin("change the server's settings")
+        return await self._end_trial(user.id if user else "server", lambda _: True, keeps=False, note=note)
+
+    # --- their life
+
+    async def start(self) -> None:
+        """Put all in force; a trial that waited for this start begins, one that is over goes back. At the start."""
+        await self._take_back_overdue()
+        rows = await self.rows()
+        if any(row.is_on_trial and row.trial_ends_at is None for row in rows.values()):
+            ends = self.clock() + TRIAL
+            async with self.db.transaction() as repository:
+                for row in rows.values():
+                    if row.is_on_trial and row.trial_ends_at is None:
+                        await repository(ServerSettingsRepository).save(replace(row, trial_ends_at=ends))
+        await self.look(is_start=True)
+
+    async def look(self, *, is_start: bool = False) -> None:
+        """Put in force what stands in the table; a restart alone brings the rest."""
+        rows, at = await self.rows(), self.clock()
+        texts = await self._texts({name: row.text(at) for name, row in rows.items()})
+        before = self.settings.log_level
+        wrong = put_in_force(self.settings, {name: text for name, text in texts.items() if text}, is_start=is_start)
+        for name, why in wrong.items():
+            log.warning("settings: %s%s as set on the page is not used: %s", PREFIX, name.upper(), why)
+        lines.also_blot(*self.settings.known_secrets)
+        if self.settings.log_level != before:
+            lines.set_level(self.settings.log_level)
+
+    async def watch(self) -> None:
+        """Run until cancelled: take back what is not confirmed in time, and heed what another process has set."""
+        while True:
+            wait_s = await self.outages.wait_out(self._until_next)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._stirred.wait()
+            self._stirred.clear()
+            await self.outages.wait_out(self._take_back_overdue)
+            await self.outages.wait_out(self.look)
+
+    def stir(self) -> None:
+        """Look again, soon: another process has changed something."""
+        self._stirred.set()
+
+    async def _until_next(self) -> float | None:
+        ends = [row.trial_ends_at for row in (await self.rows()).values() if row.is_on_trial and row.trial_ends_at]
+        return max(0.0, (min(ends) - self.clock()).total_seconds()) if ends else None
+
+    async def _take_back_overdue(self) -> None:
+        at = self.clock()
+
+        def is_over(row: ServerSettingRow) -> bool:
+            return row.trial_ends_at is not None and row.trial_ends_at <= at
+
+        await self._end_trial("server", is_over, keeps=False, note=UNCONFIRMED)
+
+    async def _end_trial(
+        self, by: str, ends: Callable[[ServerSettingRow], bool], *, keeps: bool, note: str = ""
+    ) -> bool:
+        found = [row for row in (await self.rows()).values() if row.is_on_trial and ends(row)]
+        if not found:
+            return False
+        async with self.db.transaction() as repository:
+            for row in found:
+                values = {"is_on_trial": False, "trial_ends_at": None, "note": note}
+                values |= {} if keeps else {"value": row.before, "before": row.value}
+                await repository(ServerSettingsRepository).save(replace(row, **values))
+                detail = {"note": note} if note else {}
+                action = "setting.kept" if keeps else "setting.taken_back"
+                await repository(AuditRepository).add(by, action, row.name, detail)
+        if not keeps:
+            log.warning("settings: taken back: %s", ", ".join(row.name for row in found))
+        await self._after()
+        if not keeps and any(KINDS[row.name].needs_restart and row.trial_ends_at for row in found):
+            with suppress(UserError):  # of several processes nobody can; each goes back at its next start
+                self.restart()
+        return True
+
+    # --- how they are kept
+
+    async def _check(self, texts: Mapping[str, str | None], changes: Mapping[str, str | None]) -> None:
+        made = with_texts(self.settings, {name: text for name, text in texts.items() if text})
+        tried = next((name for name in changes if KINDS[name].is_tried), "")
+        if tried and (why := refusal(made, has_account=True)):
+            raise UserError(why, field=tried)
+        if "port" in changes:
+            await asyncio.to_thread(_must_be_free, made)
+
+    async def _write(
+        self, by: str, rows: Mapping[str, ServerSettingRow], changes: Mapping[str, str | None], tried: AbstractSet[str]
+    ) -> None:
+        at = self.clock()
+        waits = any(KINDS[name].needs_restart for name in tried)
+        async with self.db.transaction() as repository:
+            for name, text in changes.items():
+                row = rows.get(name, ServerSettingRow(name=name))
+                is_secret = shape_of(name) == "secret"
+                if is_secret:
+                    await self._keep_secret(repository, name, text)
+                changed = replace(
+                    row,
+                    value=SEALED if is_secret and text else text,
+                    before=row.before if row.is_on_trial else row.value,
+                    set_by=by,
+                    set_at=at,
+                    is_on_trial=name in tried,
+                    trial_ends_at=at + TRIAL if name in tried and not waits else None,
+                    note="",
+                )
+                await repository(ServerSettingsRepository).save(changed)
+                detail = {} if is_secret else {"before": row.text(at) or "", "value": text or ""}
+                await repository(AuditRepository).add(by, "setting.set" if text else "setting.unset", name, detail)
+        await self._after()
+
+    async def _after(self) -> None:
+        await self.look()
+        self.stir()
+        for listener in self.listeners:
+            listener()
+
+    async def _keep_secret(self, repository: Opener, name: str, text: str | None) -> None:
+        """Put another secret in place of the one of this setting, which is kept as the one before."""
+        if shape_of(name) != "secret":
+            return
+        secrets = repository(ServerSecretsRepository)
+        now, former = f"{SECRET}{name}", f"{SECRET}{name}{BEFORE}"
+        kept = await secrets.get(now)
+        await (secrets.put(former, kept) if kept else secrets.remove([former]))
+        await (secrets.put(now, self.vault.seal(text)) if text else secrets.remove([now]))
+
+    async def _texts(self, values: Mapping[str, str | None]) -> dict[str, str | None]:
+        """The values with the secrets opened; one that cannot be opened counts as not set, as the doctor says."""
+        found = dict(values)
+        for name, value in values.items():
+            if value is None or shape_of(name.removesuffix(BEFORE)) != "secret":
+                continue
+            sealed = await self.db.repository(ServerSecretsRepository).get(f"{SECRET}{name}")
+            try:
+                found[name] = self.vault.unseal(sealed) if sealed else None
+            except ConfigError:
+                found[name] = None
+        return found
+
+
+def _must_be_free(settings: Settings) -> None:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        socket.create_server((settings.host, settings.port), family=family).close()
+    except OSError as error:
+        why = error.strerror or error
+        raise UserError(f"Cannot listen on {settings.host}:{settings.port}: {why}.", field="port") from error
+
+
+def ends_at(rows: Mapping[str, ServerSettingRow]) -> datetime | None:
+    """When the first trial ends; None where none is going on."""
+    return min((row.trial_ends_at for row in rows.values() if row.is_on_trial and row.trial_ends_at), default=None)
