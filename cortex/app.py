@@ -207,17 +207,19 @@ async def _opened(
             if is_migrating:
                 await db.migrate()
                 await restored.note(settings.home, db, audit_head)
-            await _take_stored(settings, db, clock, is_daemon=is_daemon)
+            stored = await _take_stored(settings, db, clock, is_daemon=is_daemon)
             async with _services(kind, settings, clock, db, runner, signals, hub, access_ended, outages) as cortex:
+                cortex.server_settings.go_on(stored)
                 yield cortex
         finally:
             await db.close()
 
 
-async def _take_stored(settings: Settings, db: Database, clock: Clock, *, is_daemon: bool) -> None:
+async def _take_stored(settings: Settings, db: Database, clock: Clock, *, is_daemon: bool) -> ServerSettings:
     """Put in force what admins have set on the page; only a daemon begins trials and ends them."""
     stored = ServerSettings(settings=settings, db=db, vault=Vault(settings.secret_key), clock=clock)
     await (stored.start() if is_daemon else stored.look(is_start=True))
+    return stored
 
 
 def _heed_settings(cortex: Cortex, relay: RelayHub) -> None:

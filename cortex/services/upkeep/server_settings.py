@@ -53,6 +53,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     restart: Callable[[], None] = lambda: None
     listeners: list[Callable[[], None]] = field(default_factory=list)
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    _ends: dict[str, datetime] = field(default_factory=dict)  # when the trials end, as of the last look
 
     # --- what is set
 
@@ -147,6 +148,10 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     async def look(self, *, is_start: bool = False) -> None:
         """Put in force what stands in the table; a restart alone brings the rest."""
         rows, at = await self.rows(), self.clock()
+        self._ends.clear()
+        self._ends.update(
+            {row.name: row.trial_ends_at for row in rows.values() if row.is_on_trial and row.trial_ends_at}
+        )
         texts = await self._texts({name: row.text(at) for name, row in rows.items()})
         before = self.settings.log_level
         wrong = put_in_force(self.settings, {name: text for name, text in texts.items() if text}, is_start=is_start)
@@ -159,21 +164,21 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     async def watch(self) -> None:
         """Run until cancelled: take back what is not confirmed in time, and heed what another process has set."""
         while True:
-            wait_s = await self.outages.wait_out(self._until_next)
+            ends = min(self._ends.values(), default=None)
             with suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
+                async with asyncio.timeout(max(0.0, (ends - self.clock()).total_seconds()) if ends else None):
                     await self._stirred.wait()
             self._stirred.clear()
             await self.outages.wait_out(self._take_back_overdue)
             await self.outages.wait_out(self.look)
 
+    def go_on(self, before: "ServerSettings") -> None:
+        """Know of the trials that this one knows of, who looked ahead of the services."""
+        self._ends.update(before._ends)
+
     def stir(self) -> None:
         """Look again, soon: another process has changed something."""
         self._stirred.set()
-
-    async def _until_next(self) -> float | None:
-        ends = [row.trial_ends_at for row in (await self.rows()).values() if row.is_on_trial and row.trial_ends_at]
-        return max(0.0, (min(ends) - self.clock()).total_seconds()) if ends else None
 
     async def _take_back_overdue(self) -> None:
         at = self.clock()
@@ -278,8 +283,3 @@ def _must_be_free(settings: Settings) -> None:
     except OSError as error:
         why = error.strerror or error
         raise UserError(f"Cannot listen on {settings.host}:{settings.port}: {why}.", field="port") from error
-
-
-def ends_at(rows: Mapping[str, ServerSettingRow]) -> datetime | None:
-    """When the first trial ends; None where none is going on."""
-    return min((row.trial_ends_at for row in rows.values() if row.is_on_trial and row.trial_ends_at), default=None)

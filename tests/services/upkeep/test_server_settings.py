@@ -1,5 +1,6 @@
 """Settings of the server as admins set them: in force, on trial, taken back, unset; across starts."""
 
+import asyncio
 import logging
 import socket
 from contextlib import AbstractAsyncContextManager
@@ -14,6 +15,7 @@ from cortex.storage.secrets import AllSecretsRepository
 from cortex.storage.server_settings import ServerSettingRow
 from tests.databases import everything, house_settings
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.ports import port_for
 from tests.still_clock import StillClock
 
@@ -111,6 +113,20 @@ async def test_an_address_goes_back_unless_it_is_confirmed(tmp_path: Path) -> No
         clock.forward(seconds=2)
         await settings.look()
         assert (house.cortex.settings.public_url, house.cortex.settings.upload_mb) == ("", 9)
+
+
+async def test_the_daemon_itself_takes_back_what_is_not_confirmed(tmp_path: Path) -> None:
+    clock = StillClock()
+    async with living_house(tmp_path / "home", clock=clock) as house:
+        await house.cortex.server_settings.set(house.admin, {"public_url": ADDRESS})
+        clock.forward(minutes=3)
+        changed = asyncio.Event()
+        house.cortex.server_settings.listeners.append(changed.set)
+        house.cortex.server_settings.stir()
+        async with asyncio.timeout(PATIENCE_S):
+            await changed.wait()
+        assert house.cortex.settings.public_url == ""
+        assert await actions(house) == ["setting.taken_back", "setting.set"]
 
 
 async def test_what_is_confirmed_stays(tmp_path: Path) -> None:
