@@ -125,16 +125,6 @@ async def test_a_member_sees_none_of_it(bob: Browser) -> None:
     assert (await bob.post(f"{HREF}/lamps", **TYPED)).status_code == 403
 
 
-async def test_the_server_settings_say_where_they_come_from(ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CORTEX_BRAVE_API_KEY", "very-secret")
-    page = " ".join((await ada.get("/admin/settings")).text.split())
-    assert "CORTEX_BRAVE_API_KEY" in page
-    assert "very-secret" not in page
-    row = page.split("<code>CORTEX_BRAVE_API_KEY</code>")[1].split("</tr>")[0]
-    assert "environment" in row
-    assert ">default" in page.split("<code>CORTEX_MAX_ROUNDS</code>")[1].split("</tr>")[0]
-
-
 async def test_only_what_announces_itself_is_searched_for(ada: Browser) -> None:
     assert "Search network" not in (await ada.get(HREF)).text
     refused = await ada.post(f"{HREF}/lamps/search", **TYPED, is_new="1")

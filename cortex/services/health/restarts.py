@@ -36,6 +36,11 @@ class Restarts(Struct, frozen=True, kw_only=True):
         """Tell whether the process shall begin anew once it has ended."""
         return self._asked.is_set()
 
+    @property
+    def is_possible(self) -> bool:
+        """Tell whether somebody here would do it."""
+        return self._served.is_set()
+
     async def until_due(self) -> None:
         """For whoever serves: until a restart was asked for, and what ran then has ended or had a minute for it."""
         self._served.set()
@@ -50,7 +55,7 @@ class Restarts(Struct, frozen=True, kw_only=True):
 
     def must_be_possible(self) -> None:
         """UserError where nobody here would do it."""
-        if not self._served.is_set():
+        if not self.is_possible:
             raise UserError(NOT_HERE)
 
     async def ask(self, by: User, reason: str) -> int:

@@ -21,7 +21,17 @@ from cortex.base.clock import Clock
 from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError, UserError
 from cortex.base.outages import Outages
-from cortex.base.server_settings import KINDS, Value, as_text, kind_of, put_in_force, refusal, shape_of, with_texts
+from cortex.base.server_settings import (
+    KINDS,
+    Value,
+    as_text,
+    default_of,
+    kind_of,
+    put_in_force,
+    refusal,
+    shape_of,
+    with_texts,
+)
 from cortex.base.settings import PREFIX, Settings
 from cortex.base.user import User
 from cortex.storage.audit import AuditRepository
@@ -80,7 +90,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         """
         user.must_be_admin("change the server's settings")
         rows = await self.rows()
-        wanted = {kind_of(name).name: as_text(value) or None for name, value in values.items()}
+        wanted = {kind_of(name).name: _text(name, value) for name, value in values.items()}
         present = await self._texts({name: row.value for name, row in rows.items()})
         changes = {name: text for name, text in wanted.items() if text != present.get(name)}
         for name in changes:
@@ -274,6 +284,12 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
             except ConfigError:
                 found[name] = None
         return found
+
+
+def _text(name: str, value: Value) -> str | None:
+    """The value as it is stored; None where that is the default anyway."""
+    text = as_text(value)
+    return None if text in ("", as_text(default_of(kind_of(name).name))) else text
 
 
 def _must_be_free(settings: Settings) -> None:
