@@ -7,8 +7,10 @@
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Self, TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from cortex import tools as tool_files
 from cortex.base import private
@@ -16,7 +18,7 @@ from cortex.base.background import background_tasks
 from cortex.base.clock import Clock, now, ticks_s
 from cortex.base.crypto import Vault, audit_key
 from cortex.base.database_needs import refuse_unfit
-from cortex.base.errors import ConfigError
+from cortex.base.errors import ConfigError, DatabaseUnavailable
 from cortex.base.faults import in_words
 from cortex.base.log import LineFormatter, LogBook, SecretFilter, also_blot
 from cortex.base.outages import Outages
@@ -203,23 +205,20 @@ async def _opened(
         outages = outages or Outages()
         db = Database(settings.database, clock=clock, write_wait_s=wait_s, audit_head=audit_head, outages=outages)
         lay_line(db, hub)
+        stored = ServerSettings(settings=settings, db=db, vault=Vault(settings.secret_key), clock=clock)
         try:
             if is_migrating:
                 await db.migrate()
                 await restored.note(settings.home, db, audit_head)
-            stored = await _take_stored(settings, db, clock, is_daemon=is_daemon)
+            with (
+                nullcontext() if is_migrating else suppress(DatabaseUnavailable, SQLAlchemyError)
+            ):  # the doctor says so
+                await stored.begin(is_daemon=is_daemon)
             async with _services(kind, settings, clock, db, runner, signals, hub, access_ended, outages) as cortex:
                 cortex.server_settings.go_on(stored)
                 yield cortex
         finally:
             await db.close()
-
-
-async def _take_stored(settings: Settings, db: Database, clock: Clock, *, is_daemon: bool) -> ServerSettings:
-    """Put in force what admins have set on the page; only a daemon begins trials and ends them."""
-    stored = ServerSettings(settings=settings, db=db, vault=Vault(settings.secret_key), clock=clock)
-    await (stored.start() if is_daemon else stored.look(is_start=True))
-    return stored
 
 
 def _heed_settings(cortex: Cortex, relay: RelayHub) -> None:

@@ -22,11 +22,12 @@ MESSAGE = "add milk to my shopping list"
 JOB = JobForm(name="News", prompt="sum up the news", when="every day at 7")
 
 GROUPS = {
-    "": "audit backup doctor encoder explain jobs migrate prompt-size restore secrets serve stop-all tools train"
-    " update user web worker",
+    "": "audit backup doctor encoder explain jobs migrate prompt-size restore secrets serve settings stop-all tools"
+    " train update user web worker",
     "audit": "accept verify",
     "encoder": "install status",
     "jobs": "list preview run",
+    "settings": "unset",
     "tools": "install",
     "user": "add list reset setup-link",
 }
@@ -45,6 +46,8 @@ OPTIONS = {
     "prompt-size": "message --assume-configured --json --mode --model --profile --rank --recipe --role --user",
     "restore": "file --dry-run --key-file --passphrase-stdin --unsigned",
     "serve": "",
+    "settings": "--json",
+    "settings unset": "name",
     "stop-all": "--outward --release --user",
     "tools": "--assume-configured --json --markdown --rank --role",
     "tools install": "name --python",
@@ -85,6 +88,7 @@ JSON_KEYS = {
     """,
     "doctor": "[]: mend name state text",
     "encoder status": ": dimensions failed folder is_there kept key ms",
+    "settings": "[]: name origin value",
     "user list": "[]: is_active name rank",
     "jobs list": "[]: expression id is_enabled kind last name next_at time_zone user when",
     "jobs preview 'every day at 7'": "[]:",
@@ -105,6 +109,8 @@ EXIT_CODES = {
     "prompt-size hello --role nobody": 1,
     "prompt-size hello --user nobody": 1,
     "prompt-size hello --profile gemini": 2,
+    "settings unset upload_mb": 1,
+    "settings unset weather": 1,
     "tools --role nobody": 1,
     "tools --rank king": 2,
     "train --check": 0,

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.hidden import show_hidden
 from cortex.base.key_file import stored_key
@@ -19,7 +20,6 @@ from cortex.base.serve_lock import serving
 from cortex.base.settings import Settings
 from cortex.base.start import settings_in_force
 from cortex.services.backup import restore as restoring
-from cortex.services.backup.backups import Backups
 from cortex.services.backup.restore import ANY, Found, UnvouchedError
 
 KEY_APART = "The secret key is not in it: keep a copy of secret.key, or of CORTEX_SECRET_KEY, in another place."
@@ -39,15 +39,13 @@ KeyFile = Annotated[str, typer.Option("--key-file", help="The secret.key of the 
 
 def backup(to: To = "", as_json: Json = False) -> None:
     """Make a backup of database and files, check it, and keep those of the last day, 7 daily and 4 weekly."""
-    settings = settings_in_force()
-    backups = Backups(settings)
-    made = asyncio.run(backups.make(to))
+    name, place, size_bytes, is_encrypted = asyncio.run(_backup(to))
     if as_json:
-        facts = {"name": made.name, "place": to or backups.place, "size_bytes": made.size_bytes}
-        typer.echo(json.dumps({**facts, "is_encrypted": backups.is_encrypted}, indent=2))
+        facts = {"name": name, "place": place, "size_bytes": size_bytes, "is_encrypted": is_encrypted}
+        typer.echo(json.dumps(facts, indent=2))
         return
-    sealed = "encrypted" if backups.is_encrypted else "not encrypted (CORTEX_BACKUP_PASSPHRASE is not set)"
-    typer.echo(f"{made.name}, {made.size_bytes:,} bytes, {sealed}, in {to or backups.place}\n{KEY_APART}")
+    sealed = "encrypted" if is_encrypted else "not encrypted (CORTEX_BACKUP_PASSPHRASE is not set)"
+    typer.echo(f"{name}, {size_bytes:,} bytes, {sealed}, in {place}\n{KEY_APART}")
 
 
 def restore(
@@ -82,6 +80,13 @@ def restore(
     typer.echo(f"Restored: {_words(found)}")
     typer.echo("Everybody logs in again. What was running or waiting to be sent when it was made is not taken up.")
     typer.echo(f"What HOME held before is in {settings.home / restoring.REPLACED}; remove it when all is well.")
+
+
+async def _backup(to: str) -> tuple[str, str, int, bool]:
+    """By the settings of the page too, with the tables as they are."""
+    async with Cortex.at_rest(settings_in_force(), is_migrating=False) as cortex:
+        made = await cortex.backups.make(to)
+        return made.name, to or cortex.backups.place, made.size_bytes, cortex.backups.is_encrypted
 
 
 def _key(path: Path) -> str:

@@ -16,7 +16,6 @@ from cortex import VERSION
 from cortex.app import Cortex, shipped_registry
 from cortex.base.errors import NotFound
 from cortex.base.record import as_dict
-from cortex.base.settings import load_settings
 from cortex.base.start import settings_in_force
 from cortex.base.user import Rank, User
 from cortex.commands.at_rest import at_rest
@@ -28,6 +27,7 @@ from cortex.commands.planned import Configured, Json, explain, prompt_size, tool
 from cortex.commands.programs import install_program
 from cortex.commands.rehearse import move
 from cortex.commands.secrets import secrets
+from cortex.commands.server_settings import settings as server_settings
 from cortex.commands.tool_docs import tools_page
 from cortex.commands.train import train
 from cortex.commands.update import update
@@ -53,6 +53,7 @@ app.add_typer(tools, name="tools")
 app.add_typer(people, name="user")
 app.add_typer(audit, name="audit")
 app.add_typer(secrets, name="secrets")
+app.add_typer(server_settings, name="settings")
 app.add_typer(encoder, name="encoder")
 app.add_typer(jobs, name="jobs")
 app.command()(explain)
@@ -169,7 +170,7 @@ def accept_audit() -> None:
 @people.command("setup-link")
 def setup_link() -> None:
     """Print a fresh link that makes the first admin, good for 15 minutes."""
-    _say(_link("setup", at_rest(lambda cortex: cortex.accounts.setup_link())))
+    _say(at_rest(_setup_link))
 
 
 @people.command("add")
@@ -181,16 +182,14 @@ def add(
     """Add a person; prints the link that sets their password, unless one is given."""
     password = sys.stdin.readline().rstrip("\n") if password_from_input else None
     rank: Rank = "admin" if is_admin else "member"
-    invited = at_rest(lambda cortex: cortex.accounts.add_user(name, rank, password))
-    _say(f"{invited.user.name} is added as {rank}.")
-    if invited.token:
-        _say(f"They choose their password, within a day, at {_link('welcome', invited.token)}")
+    for line in at_rest(lambda cortex: _add(cortex, name, rank, password)):
+        _say(line)
 
 
 @people.command("reset")
 def reset(name: Name) -> None:
     """Print a link for another password; when used, logins, tokens, devices, job addresses and permissions end."""
-    _say(_link("welcome", at_rest(lambda cortex: cortex.accounts.reset(name))))
+    _say(at_rest(lambda cortex: _reset_link(cortex, name)))
 
 
 @people.command("list")
@@ -250,8 +249,24 @@ def _of_role(rank: Rank, role: str, assume_configured: bool, ask: Callable[[Tool
     return at_rest(asked)
 
 
-def _link(page: str, token: str) -> str:
-    settings = load_settings()
+async def _setup_link(cortex: Cortex) -> str:
+    return _link(cortex, "setup", await cortex.accounts.setup_link())
+
+
+async def _reset_link(cortex: Cortex, name: str) -> str:
+    return _link(cortex, "welcome", await cortex.accounts.reset(name))
+
+
+async def _add(cortex: Cortex, name: str, rank: Rank, password: str | None) -> list[str]:
+    invited = await cortex.accounts.add_user(name, rank, password)
+    lines = [f"{invited.user.name} is added as {rank}."]
+    if invited.token:
+        lines.append(f"They choose their password, within a day, at {_link(cortex, 'welcome', invited.token)}")
+    return lines
+
+
+def _link(cortex: Cortex, page: str, token: str) -> str:
+    settings = cortex.settings
     place = settings.public_url or f"http://{settings.page_host}:{settings.port}"
     return f"{place}/{page}#{token}"
 

@@ -92,7 +92,8 @@ def _typed(visit: Visit, group: SettingGroup, fields: dict[str, str]) -> dict[st
     found: dict[str, str | None] = {}
     for kind in group.kinds:
         shape, typed = shape_of(kind.name), fields.get(kind.name, "").strip()
-        if visit.services.server_settings.is_given(kind.name) or (shape == "secret" and not typed):
+        is_sent = bool(typed) if shape == "secret" else shape == "switch" or kind.name in fields
+        if visit.services.server_settings.is_given(kind.name) or not is_sent:
             continue
         found[kind.name] = ("true" if typed else "false") if shape == "switch" else typed
     return found

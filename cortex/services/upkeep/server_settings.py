@@ -143,8 +143,13 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
 
     # --- their life
 
-    async def start(self) -> None:
-        """Put all in force; a trial that waited for this start begins, one that is over goes back. At the start."""
+    async def begin(self, *, is_daemon: bool) -> None:
+        """Put all in force, at a start; with a daemon, trials that waited for it begin and those that are over end."""
+        if is_daemon:
+            await self._begin_trials()
+        await self.look(is_start=True)
+
+    async def _begin_trials(self) -> None:
         await self._take_back_overdue()
         rows = await self.rows()
         if any(row.is_on_trial and row.trial_ends_at is None for row in rows.values()):
@@ -153,7 +158,6 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
                 for row in rows.values():
                     if row.is_on_trial and row.trial_ends_at is None:
                         await repository(ServerSettingsRepository).save(replace(row, trial_ends_at=ends))
-        await self.look(is_start=True)
 
     async def look(self, *, is_start: bool = False) -> None:
         """Put in force what stands in the table; a restart alone brings the rest."""
