@@ -36,6 +36,7 @@ BROAD_EXCEPTS = {
     "cortex/base/calm_pool.py": "whatever work raises is told to whoever waits for it",
     "cortex/base/scan.py": "whatever the code and the files of a plug-in raise is shown on its page",
     "cortex/toolkit/plugins.py": "whatever a call of a plug-in raises becomes its result",
+    "cortex/services/today/today.py": "whatever a part of the page raises is named in its place",
     "cortex/services/turns/turns.py": "whatever a turn raises ends it with a text",
     "web/errors.py": "whatever a page raises becomes a page",
 }

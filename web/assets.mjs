@@ -31,6 +31,7 @@ const TYPE = { inter: font(inter('latin'), 'inter.woff2'), 'inter-ext': font(int
 copyFileSync('node_modules/@fontsource-variable/inter/LICENSE', `${to}/inter-license.txt`); // the OFL goes wherever the font goes
 
 put('bundle.js', [...library, await ours('app.js'), await ours('push.js')].join(';\n'));
+put('lines.js', await ours('lines.js'));
 put('app.css', style('app.css').toString().replace(/url\("?(inter[\w-]*)\.woff2"?\)/g, (all, name) => TYPE[name]));
 put('sheet.css', style('sheet.css'));
 

@@ -7,8 +7,13 @@ from markupsafe import Markup
 
 from cortex.base.clock import now
 
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sept", "Oct", "Nov", "Dec")
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_LONG_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 _SIZES = ((10**12, "t"), (10**9, "b"), (10**6, "m"), (1000, "k"))
 
 
@@ -39,10 +44,29 @@ def day(at: datetime | date, zone: tzinfo) -> str:
     return f"{_short(local)} {local.year}"
 
 
+def weekday(on: date) -> str:
+    """Friday."""
+    return _WEEKDAYS[on.weekday()]
+
+
+def long_day(on: date) -> str:
+    """27 November."""
+    return f"{on.day} {_LONG_MONTHS[on.month - 1]}"
+
+
+def local_day(at: datetime, zone: tzinfo) -> date:
+    """The day on which it is in the reader's zone."""
+    return at.astimezone(zone).date()
+
+
 def due(on: date, today: date) -> str:
-    """A day as a list of tasks says it: today, tomorrow, yesterday, Thu 19 Nov, with the year when it is another."""
-    near = {-1: "yesterday", 0: "today", 1: "tomorrow"}.get((on - today).days)
-    return near or (_short(on) if on.year == today.year else f"{_short(on)} {on.year}")
+    """A day as people say it: today, tomorrow, yesterday, Monday within six days, Thu 19 Nov, else with its year."""
+    days = (on - today).days
+    if days in _NEAR:
+        return _NEAR[days]
+    if 1 < days < 7:
+        return weekday(on)
+    return _short(on) if on.year == today.year else f"{_short(on)} {on.year}"
 
 
 def moment(at: datetime, zone: tzinfo) -> str:
@@ -56,7 +80,7 @@ def brief(at: datetime, zone: tzinfo, today_at: datetime) -> str:
     if on == today:
         return clock(at, zone)
     if abs((on - today).days) < 7:
-        return f"{_DAYS[on.weekday()]} {clock(at, zone)}"
+        return f"{weekday(on)[:3]} {clock(at, zone)}"
     year = "" if on.year == today.year else f" {on.year}"
     return f"{on.day} {_MONTHS[on.month - 1]}{year}, {clock(at, zone)}"
 
@@ -70,4 +94,4 @@ def when(at: datetime, zone: tzinfo, words: str = "") -> Markup:
 
 
 def _short(on: date) -> str:
-    return f"{_DAYS[on.weekday()]} {on.day} {_MONTHS[on.month - 1]}"
+    return f"{weekday(on)[:3]} {on.day} {_MONTHS[on.month - 1]}"

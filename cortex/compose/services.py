@@ -25,6 +25,7 @@ from cortex.services.memory.distill import Distiller, QuietConversations
 from cortex.services.memory.facts import MemoryService
 from cortex.services.roles.settings import RoleDefaults
 from cortex.services.search.search import ChatHits, FileHits, JobHits, NoteHits, SearchService, TaskHits
+from cortex.services.today.today import TodayService
 from cortex.services.tools.listing import ToolListing
 from cortex.services.tools.replays import Replays
 from cortex.services.tools.skills import SkillsService
@@ -164,6 +165,10 @@ class Services(TurnServices):
             conversations=self.conversations,
             settings=self.settings,
         )
+
+    @cached_property
+    def today(self) -> TodayService:
+        return TodayService(runtime=self.runtime, approvals=self.approvals)
 
     @cached_property
     def usage(self) -> UsageService:

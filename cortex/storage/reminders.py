@@ -171,6 +171,30 @@ class RemindersRepository(Repository):
             raise Conflict(f"The reminder {before.text!r} is not waiting for an answer.")
         return await self.get(id)
 
+    async def skip(self, id: str, due: datetime, next_at: datetime | None) -> ReminderRow:
+        """Pass over the time `due` of its rhythm, which is to come: `next_at` follows, None ends it.
+
+        Conflict when that is not its next time any more, or was notified.
+        """
+        change = self._at(id).where(ReminderTable.next_at == due, ReminderTable.due_at.is_(None))
+        state = "done" if next_at is None else "planned"
+        if not await self._touched(change.values(next_at=next_at, state=state), ReminderTable.id):
+            before = await self.get(id)
+            raise Conflict(f"The reminder {before.text!r} was sent or changed in the meantime. Check it again.")
+        return await self.get(id)
+
+    async def unskip(self, id: str, due: datetime) -> ReminderRow:
+        """Make `due` its next time again; one that has passed meanwhile comes due at once.
+
+        Conflict when it was notified since, or an earlier time comes first.
+        """
+        is_later = or_(ReminderTable.next_at.is_(None), ReminderTable.next_at > due)
+        change = self._at(id).where(ReminderTable.due_at.is_(None), is_later)
+        if not await self._touched(change.values(next_at=due, state="planned"), ReminderTable.id):
+            before = await self.get(id)
+            raise Conflict(f"The reminder {before.text!r} was sent or changed in the meantime. Check it again.")
+        return await self.get(id)
+
     async def wait_again(self, id: str) -> ReminderRow:
         """Take an acknowledgement or a snooze back; Conflict when there is none: it waits, or no notice was sent."""
         answered = and_(ReminderTable.told_at.is_not(None), ReminderTable.state != "due")

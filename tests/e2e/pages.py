@@ -122,6 +122,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         "/more",
         "/admin",
         "/start",
+        "/today",
         "/tasks",
         "/tasks?done=1",
         f"/tasks/{task}",

@@ -46,7 +46,7 @@ def log_in(window: Window, name: str = "Ada") -> None:
     window.page.fill("[name=name]", name)
     window.page.fill("[name=password]", PASSWORD)
     window.page.click("main button.primary")
-    window.page.wait_for_url("**/c/**")
+    window.page.wait_for_url("**/today")
 
 
 def new_chat(window: Window) -> Page:

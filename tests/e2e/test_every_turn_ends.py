@@ -182,7 +182,7 @@ def test_a_page_that_is_loaded_while_the_database_is_away_says_so_and_comes_back
         window.page.goto(f"{daemon.origin}/tasks")
         expect(window.page.get_by_role("heading", level=1)).to_have_text("Database unavailable")
         server.start()
-        expect(window.page.get_by_role("heading", level=1)).to_have_text("Tasks", timeout=PATIENCE_S * 1000)
+        expect(window.page.get_by_role("heading", level=1)).to_have_text("To do", timeout=PATIENCE_S * 1000)
         window.complaints[:] = [line for line in window.complaints if "503" not in line]
 
 

@@ -223,7 +223,7 @@ def _overflow_of(page: Page, path: str) -> int:
 @pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
 def test_every_target_is_at_least_24_pixels(house: Daemon, ada: Caller, opens: Opens, is_phone: bool) -> None:
     page = new_chat(opens(house.origin, ada.token, is_phone=is_phone))
-    ask(page, "add butter to my shopping list") if not is_phone else page.goto("/")
+    ask(page, "add butter to my shopping list") if not is_phone else page.goto("/c")
     small = {}
     for path in (page.url, *PAGES):
         page.goto(path)

@@ -47,6 +47,7 @@ def test_from_the_printed_link_to_a_task_that_is_done_and_taken_back(daemon: Dae
     page.click("text=Log out")
     page.wait_for_url("**/login")
     log_in(window)
+    new_chat(window)
 
     answer = ask(page, "add milk and eggs to my shopping list")
     card = answer.locator("details.tool")

@@ -43,10 +43,10 @@ def prose(html: str, turn: TurnView) -> str:
 # --- pages ----------------------------------------------------------------------------------------------------------
 
 
-async def test_the_start_leads_to_the_newest_conversation(house: Cortex, bob: Browser) -> None:
-    assert (await bob.get("/")).headers["location"] == "/c/new"
+async def test_one_address_leads_to_the_newest_conversation(house: Cortex, bob: Browser) -> None:
+    assert (await bob.get("/c")).headers["location"] == "/c/new"
     made = await house.conversations.new(bob.user)
-    assert (await bob.get("/")).headers["location"] == f"/c/{made.id}"
+    assert (await bob.get("/c")).headers["location"] == f"/c/{made.id}"
 
 
 async def test_a_new_chat_names_the_first_action_with_examples(page: httpx.AsyncClient) -> None:

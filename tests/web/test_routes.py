@@ -129,6 +129,7 @@ ANY = dict.fromkeys(IDS.split(), "x")
 
 NO_PAGES = re.compile(r"\.(csv|json|md|zip|txt)$|/events$|/callback$|/export$|^/push/key$|^/databases|^/confirm$")
 OF_SOMETHING = {  # linked where there is something of the kind, or for an admin
+    "/c",  # by the keys g c, and by the phone's tabs
     "/lists",
     "/models/connect/here",
     "/models/edit",

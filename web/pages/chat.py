@@ -50,8 +50,8 @@ class SentMessage(BaseModel):
         return whole_number(self.max_rounds) if self.max_rounds != self.rounds_default else None
 
 
-@router.get("/")
-async def home(visit: UserVisit) -> Response:
+@router.get("/c")
+async def newest(visit: UserVisit) -> Response:
     """The newest conversation, or a new one."""
     groups = await visit.services.conversations.list(visit.user)
     first = next((c.id for group in groups for c in group.conversations), "new")

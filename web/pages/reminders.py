@@ -27,7 +27,7 @@ from web.visit import UserVisit, Visit
 
 router = PageRouter()
 HOME = "/reminders"
-NAV = NavEntry(title="Reminders", href=HOME, icon="bell", order=12)
+NAV = NavEntry(title="Reminders", href=HOME, icon="alarm", order=12, under="/tasks")
 NO_STARTS: Mapping[str, int] = MappingProxyType({"start": 0, "due": 0, "next": 0, "repeating": 0})
 
 
@@ -192,10 +192,25 @@ async def snooze(
 
 
 @router.post(HOME + "/{reminder_id}/again")
-async def wait_again(visit: UserVisit, reminder_id: str) -> Response:
+async def wait_again(visit: UserVisit, reminder_id: str, back: Text = HOME) -> Response:
     """Not done after all, nor put off: it waits for an answer."""
     row = await visit.services.reminders.wait_again(visit.user, reminder_id)
-    return visit.redirect(HOME, f"Restored: {row.text}")
+    return visit.redirect(local_path(back, HOME), f"Restored: {row.text}")
+
+
+@router.post(HOME + "/{reminder_id}/skip")
+async def skip(visit: UserVisit, reminder_id: str, at: Text = "", back: Text = HOME) -> Response:
+    """Done ahead of its time `at`, at which it is not told then."""
+    row = await visit.services.reminders.skip(visit.user, reminder_id, at)
+    undo = address(f"{HOME}/{reminder_id}/unskip", at=at)
+    return visit.redirect(local_path(back, HOME), f"Done: {row.text}", undo_href=undo)
+
+
+@router.post(HOME + "/{reminder_id}/unskip")
+async def unskip(visit: UserVisit, reminder_id: str, at: str = "", back: Text = HOME) -> Response:
+    """Not done after all: it is told at `at` again."""
+    row = await visit.services.reminders.unskip(visit.user, reminder_id, at)
+    return visit.redirect(local_path(back, HOME), f"Restored: {row.text}")
 
 
 @router.post(HOME + "/{reminder_id}/remove")

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Annotated, Self
 
 from fastapi import Form
@@ -22,7 +22,7 @@ from web.stretch import Stretch, cut
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
-NAV = NavEntry(title="Tasks", href="/tasks", icon="task", order=10)
+NAV = NavEntry(title="To do", href="/tasks", icon="task", order=10)
 TASK_ROWS = 100
 
 
@@ -161,6 +161,24 @@ async def reopen(visit: UserVisit, task_id: str, back: Text = "/tasks") -> Respo
     return visit.redirect(local_path(back, "/tasks"))
 
 
+@router.post("/tasks/{task_id}/tomorrow")
+async def put_off(visit: UserVisit, task_id: str, back: Text = "/tasks") -> Response:
+    """Make it due tomorrow."""
+    day = _today(visit) + timedelta(days=1)
+    before = await visit.services.tasks.get(visit.user, task_id)
+    task = await visit.services.tasks.update(visit.user, task_id, before.version, {"due": day})
+    undo = address(f"/tasks/{task_id}/due", day=before.due.isoformat() if before.due else "")
+    return visit.redirect(local_path(back, "/tasks"), f"Tomorrow: {task.title}", undo_href=undo)
+
+
+@router.post("/tasks/{task_id}/due")
+async def set_due(visit: UserVisit, task_id: str, day: str = "", back: Text = "/tasks") -> Response:
+    """Make it due on that day, on none for an empty one."""
+    before = await visit.services.tasks.get(visit.user, task_id)
+    task = await visit.services.tasks.update(visit.user, task_id, before.version, {"due": _day(day)})
+    return visit.redirect(local_path(back, "/tasks"), f"Restored: {task.title}")
+
+
 @router.post("/tasks/{task_id}/move")
 async def move(visit: UserVisit, task_id: str, by: FormNumber, back: Text = "/tasks") -> Response:
     """One place up (-1) or down (1)."""
@@ -210,8 +228,13 @@ async def _context(
         is_done=is_done,
         query=query,
         here=place(),
-        today=visit.services.runtime.clock().astimezone(zone_of(visit.user)).date(),
+        today=_today(visit),
     )
+
+
+def _today(visit: Visit) -> date:
+    """The reader's day."""
+    return visit.services.runtime.clock().astimezone(zone_of(visit.user)).date()
 
 
 def _with_whom(lists: Sequence[TaskListRow]) -> dict[str, tuple[str, ...]]:

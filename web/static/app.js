@@ -235,7 +235,7 @@
     box?.querySelectorAll('button')[at].click();
   };
   const mode = () => { const modes = [...form().mode], at = modes.findIndex(one => one.checked); modes[(at + 1) % modes.length].click(); };
-  const places = { c: '/', t: '/tasks', r: '/reminders', j: '/jobs', n: '/notes', d: '/journals', m: '/models', u: '/usage', a: '/account' };
+  const places = { h: '/today', c: '/c', t: '/tasks', r: '/reminders', j: '/jobs', n: '/notes', d: '/journals', m: '/models', u: '/usage', a: '/account' };
   const keys = {
     '/': () => text()?.focus(), n: () => location = '/c/new', s: palette, j: () => walk(1), k: () => walk(-1),
     y: () => last('.bot [data-copy-turn]')?.click(), e: () => last('[data-edit]')?.click(), r: () => last('[data-again]')?.click(),

@@ -4,7 +4,7 @@ Telling them when they are due is `due.py`. No model is asked. Rows: `storage/re
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -141,6 +141,26 @@ class RemindersService(Struct, frozen=True, kw_only=True):
         wake(self.runtime.hub, user_id)
         return row
 
+    async def skip(self, user: User, reminder_id: str, at: str) -> ReminderRow:
+        """Done ahead of time: it is not notified `at`, its next time in ISO 8601; Conflict when it is not (any more).
+
+        One that repeats goes on with the time that follows. UserError for what is no time.
+        """
+        before = await self.get(user, reminder_id)
+        due = _moment(at)
+        following = self.timings.following(before.timing, due, 1)
+        rows = self._of(user)
+        row = await rows.skip(reminder_id, due, next((at for at in following if at > due), None))
+        wake(self.runtime.hub, user.id)
+        return row
+
+    async def unskip(self, user: User, reminder_id: str, at: str) -> ReminderRow:
+        """Take that back: it is notified `at` that time again, at once where it has passed. Errors as `skip`."""
+        await self.get(user, reminder_id)
+        row = await self._of(user).unskip(reminder_id, _moment(at))
+        wake(self.runtime.hub, user.id)
+        return row
+
     async def wait_again(self, user: User, reminder_id: str) -> ReminderRow:
         """Take back that it was heard or put off: it waits for an answer as before, and so does its notice."""
         async with self.runtime.db.transaction(user.id) as repository:
@@ -259,6 +279,13 @@ def _values(text: str, timing: Timing, repeat_s: int | None, *, is_tainted: bool
         repeat_s=repeat_s,
         is_tainted=is_tainted,
     )
+
+
+def _moment(at: str) -> datetime:
+    try:
+        return datetime.fromisoformat(at).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UserError("This is no time of this reminder.") from error
 
 
 def _repeat(repeat_s: int | None) -> int | None:

@@ -1,0 +1,1 @@
+"""Today: what waits for a person, what is due, what comes next, what happened."""

@@ -1,0 +1,204 @@
+"""The first page of a day: what waits for a yes, what is due, what comes next, what happened since last night.
+
+Each part is asked for by itself: one that fails is named, and the rest stands. Changes nothing; ticking and putting off
+are `content/tasks.py`'s and `reminders/reminders.py`'s.
+"""
+
+import logging
+from collections.abc import Awaitable, Sequence
+from datetime import date, datetime, time, timedelta
+from typing import Literal, TypeVar
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from cortex.base.user import User
+from cortex.ports.channels import NoticeKind
+from cortex.services.runtime import Runtime
+from cortex.services.turns.approvals import ApprovalsService
+from cortex.storage.approvals import ApprovalRow
+from cortex.storage.due_tasks import DueTasksRepository
+from cortex.storage.job_rows import JobFilter
+from cortex.storage.jobs import JobsRepository
+from cortex.storage.notices import NoticeFilter, NoticesRepository
+from cortex.storage.reminders import ReminderRow, RemindersRepository
+from cortex.storage.tasks import TaskRow
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+DUE_MOST, COMING_MOST, NEWS_MOST = 60, 3, 3
+EVENING = time(18)  # of yesterday: what came since is news of this morning
+NEWS: tuple[NoticeKind, ...] = ("job", "agent", "system", "message", "digest")  # the others stand under what is due
+TRIES = (  # each works on an empty house, by whatever model
+    "Remind me tonight at eight to take the bins out",
+    "Add milk and eggs to my shopping list",
+    "Every weekday at half past seven, read me my shopping list",
+)
+Part = Literal["asks", "due", "coming", "news"]
+
+
+class DueLine(Struct, frozen=True, kw_only=True):
+    """A task or a reminder that is due. `at`: when the reminder is due, None for a task; `day`: in the reader's zone.
+
+    is_told: the reminder came due and waits for an answer.
+    """
+
+    kind: Literal["task", "reminder"]
+    id: str
+    text: str
+    day: date
+    at: datetime | None = None
+    list_label: str = ""
+    is_late: bool = False
+    is_told: bool = False
+    is_tainted: bool = False
+
+
+class ComingLine(Struct, frozen=True, kw_only=True):
+    """A job or a reminder of a later day that comes next. `zone`: of the job, where that is not the reader's."""
+
+    kind: Literal["job", "reminder"]
+    id: str
+    text: str
+    at: datetime
+    zone: str = ""
+    is_once: bool = False
+
+
+class NewsLine(Struct, frozen=True, kw_only=True):
+    """Something that happened. `who`: the person who ticked a task off, "" for a notice."""
+
+    at: datetime
+    text: str
+    path: str
+    note: str = ""
+    who: str = ""
+
+
+class Today(Struct, frozen=True, kw_only=True):
+    """A person's day. `done`: how many that were due were ticked off today; `failed`: parts that did not answer."""
+
+    day: date
+    asks: Sequence[ApprovalRow]
+    due: Sequence[DueLine]
+    done: int
+    coming: Sequence[ComingLine]
+    news: Sequence[NewsLine]
+    failed: tuple[Part, ...] = ()
+
+
+class TodayService(Struct, frozen=True, kw_only=True):
+    """Gathers the parts for one person at a time."""
+
+    runtime: Runtime
+    approvals: ApprovalsService
+
+    async def of(self, user: User) -> Today:
+        """The day as it stands now in this person's zone."""
+        failed: list[Part] = []
+
+        async def part(name: Part, look: Awaitable[T], otherwise: T) -> T:
+            try:
+                return await look
+            except Exception:  # whatever one part raises, the others stand
+                log.exception("today: %s did not answer", name)
+                failed.append(name)
+                return otherwise
+
+        now = self.runtime.clock().astimezone(ZoneInfo(user.time_zone))
+        nothing: tuple[Sequence[DueLine], int] = ((), 0)
+        due, done = await part("due", self._due(user, now), nothing)
+        return Today(
+            day=now.date(),
+            asks=await part("asks", self.approvals.pending(user), ()),
+            due=due,
+            done=done,
+            coming=await part("coming", self._coming(user, now), ()),
+            news=await part("news", self._news(user, now), ()),
+            failed=tuple(failed),
+        )
+
+    async def _due(self, user: User, now: datetime) -> tuple[Sequence[DueLine], int]:
+        """Return what is due by the end of the day, and how many tasks of it are done."""
+        tasks = self.runtime.db.repository(DueTasksRepository, user.id)
+        midnight = datetime.combine(now.date(), time(), now.tzinfo)
+        lines = [_task(row, now.date()) for row in await tasks.due(now.date(), DUE_MOST)]
+        for row in await self._reminders(user):
+            at = _due_at(row)
+            if at is not None and at.astimezone(now.tzinfo).date() <= now.date():
+                lines.append(_reminder(row, at.astimezone(now.tzinfo), now.date()))
+        return sorted(lines, key=_place)[:DUE_MOST], await tasks.count_done(now.date(), midnight)
+
+    async def _coming(self, user: User, now: datetime) -> Sequence[ComingLine]:
+        jobs = self.runtime.db.repository(JobsRepository, user.id)
+        lines = [
+            ComingLine(
+                kind="job",
+                id=job.id,
+                text=job.name,
+                at=job.next_at,
+                zone="" if job.time_zone == user.time_zone else job.time_zone,
+                is_once=job.timing_kind == "at",
+            )
+            for job in await jobs.list(JobFilter(state="enabled"), by="next", limit=COMING_MOST)
+            if job.next_at is not None
+        ]
+        for row in await self._reminders(user):
+            at = _due_at(row)
+            if at is not None and at.astimezone(now.tzinfo).date() > now.date():
+                is_once = row.timing_kind == "at"
+                lines.append(ComingLine(kind="reminder", id=row.id, text=row.text, at=at, is_once=is_once))
+        return sorted(lines, key=lambda line: (line.at, line.id))[:COMING_MOST]
+
+    async def _news(self, user: User, now: datetime) -> Sequence[NewsLine]:
+        since = datetime.combine(now.date() - timedelta(days=1), EVENING, now.tzinfo)
+        wanted = NoticeFilter(kinds=NEWS, since=since)
+        notices = await self.runtime.db.repository(NoticesRepository, user.id).list(wanted, limit=NEWS_MOST)
+        tasks = self.runtime.db.repository(DueTasksRepository, user.id)
+        lines = [NewsLine(at=one.created_at, text=one.title, path=one.path) for one in notices]
+        lines += [
+            NewsLine(at=one.done_at, text=one.title, path=f"/tasks/{one.id}", note=one.list_label, who=one.doer)
+            for one in await tasks.ticked_by_others(since, NEWS_MOST)
+            if one.done_at is not None
+        ]
+        return sorted(lines, key=lambda line: line.at)[-NEWS_MOST:]
+
+    async def _reminders(self, user: User) -> Sequence[ReminderRow]:
+        return await self.runtime.db.repository(RemindersRepository, user.id).list(("planned", "due", "snoozed"))
+
+
+def _due_at(row: ReminderRow) -> datetime | None:
+    """Return when it is due: what waits for an answer was, what is put off is when that is over."""
+    return row.due_at if row.state == "due" else row.wakes_at
+
+
+def _task(row: TaskRow, today: date) -> DueLine:
+    day = row.due or today
+    return DueLine(
+        kind="task",
+        id=row.id,
+        text=row.title,
+        day=day,
+        list_label=row.list_label,
+        is_late=day < today,
+        is_tainted=row.is_from_outside,
+    )
+
+
+def _reminder(row: ReminderRow, at: datetime, today: date) -> DueLine:
+    return DueLine(
+        kind="reminder",
+        id=row.id,
+        text=row.text,
+        day=at.date(),
+        at=at,
+        is_late=at.date() < today,
+        is_told=row.state == "due",
+        is_tainted=row.is_tainted,
+    )
+
+
+def _place(line: DueLine) -> tuple[date, bool, float]:
+    """By day, then by time; what has none behind what has."""
+    return line.day, line.at is None, line.at.timestamp() if line.at else 0
