@@ -138,3 +138,13 @@ class World:
         undo = self.registry.categories[category].undo
         assert undo is not None
         return await undo(self.ctx(user), note.target, note.before, note.expected)
+
+    async def undo_twice(self, user: User, category: str, note: UndoNote) -> tuple[str, UndoNote]:
+        """Take a call back, and that too: what the second says, and the way back that stands then."""
+        undo = self.registry.categories[category].undo
+        assert undo is not None
+        first, second = self.ctx(user), self.ctx(user)
+        await undo(first, note.target, note.before, note.expected)
+        redo = first.undo_notes[-1]
+        text = await undo(second, redo.target, redo.before, redo.expected)
+        return text, second.undo_notes[-1]

@@ -76,6 +76,7 @@ async def chat_context(
         earlier=page.earlier if page else None,
         is_past=before is not None,
         seq=page.seq if page else 0,
+        engine=(await visit.services.preferences.get(visit.user)).engine,
         composer=composer,
         figures=await visit.services.composer.figures(visit.user, composer, conversation),
         receipt=await visit.services.planning.preview(visit.user, cid if page else None, "", "all", role=composer.role)

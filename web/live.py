@@ -175,6 +175,7 @@ class ConversationFeed(Feed):
         page = await self._services.chat.log(self._user, self._cid)
         composer = await self._services.composer.composer(self._user, page.conversation)
         self._window_tokens = composer.window_tokens
+        self._engine = (await self._services.preferences.get(self._user)).engine
         self._painter = await asyncio.to_thread(self._made, page, page.seq)
         self._seq = page.seq
         self.is_ready.set()
@@ -213,7 +214,11 @@ class ConversationFeed(Feed):
         log = page.folded(seq)
         log.seq = max(log.seq, seq)
         context = TurnViewContext(
-            frame=Frame(user=self._user), cid=self._cid, opens={}, window_tokens=self._window_tokens
+            frame=Frame(user=self._user),
+            cid=self._cid,
+            opens={},
+            window_tokens=self._window_tokens,
+            engine=self._engine,
         )
         return Painter(self._renderer, context, log)
 

@@ -47,6 +47,7 @@ class TurnViewContext(Context, frozen=True, kw_only=True):
     cid: str = described("the conversation's id")
     opens: "dict[str, Stream]" = described("part id -> what is shown of a part that is being written")
     window_tokens: int = described("how much the model can read; 0 when that does not matter", default=0)
+    engine: bool = described("whether the figures of tools and rounds stand under an answer", default=False)
 
 
 class SseMessage(Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from cortex.base import scan
 from cortex.base.browsers import browser_name
 from cortex.base.hidden import holds_hiding, is_hiding
 from cortex.base.json_text import parsed
+from cortex.services.chat import deed_words
 from cortex.services.chat.transcript_views import dom_id
 
 META = "meta"  # the category of the tools that find and call other tools
@@ -25,6 +26,21 @@ def visible(text: str) -> Markup:
     """The text with every hiding character named where it stands, and long blank stretches counted."""
     pieces = [_named(piece) for piece in re.split(r"( {24,}|\n{4,})", text)]
     return Markup("").join(pieces)
+
+
+def deed(title: str, arguments: str, words: str = "") -> Markup:
+    """Tell what a call did, its main thing in bold."""
+    return _marked(deed_words.deed(title, arguments, words))
+
+
+def question(verb: str, arguments: str) -> Markup:
+    """Ask for what a call would do, its main thing in bold."""
+    return _marked(deed_words.question(verb, arguments))
+
+
+def _marked(pieces: deed_words.Pieces) -> Markup:
+    before, main, after = map(visible, pieces)
+    return Markup("{}<b>{}</b>{}").format(before, main, after) if main else before
 
 
 def _named(piece: str) -> Markup:
@@ -123,6 +139,10 @@ FILTERS = {
     "browser": browser_name,
     "by_category": by_category,
     "carried": carried,
+    "deed": deed,
+    "facts": deed_words.facts,
+    "question": question,
+    "says_more": deed_words.says_more,
     "capitalize_first": capitalize_first,
     "dom": dom,
     "kind": kind,

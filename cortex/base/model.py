@@ -17,6 +17,7 @@ _SEES = re.compile(
 )
 
 Strength = Literal["strong", "weak"]
+ModelPlace = Literal["home", "out", "none"]  # where a model answers: in the house, at a provider, no model at all
 # What a model takes in where nobody said it. Local servers cut silently what is too long, and often begin at 4,096.
 WINDOW_TOKENS, LOCAL_WINDOW_TOKENS = 128_000, 8_192
 # How long an answer is waited for. A local server first reads the whole prompt, on a small machine 30 tokens a second.

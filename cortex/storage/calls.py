@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Select, Update, and_, case, exists, func, select, update
+from sqlalchemy import ColumnElement, Select, Update, and_, case, func, select, update
 
 from cortex.storage import kept
 from cortex.storage.repository import Repository, SharedRepository, as_row, each, reading, selected
@@ -109,7 +109,8 @@ class CallsRepository(Repository):
     @reading
     async def standing(self, turn_ids: Iterable[str]) -> Sequence[CallRow]:
         """The calls of these turns that ended well and were not taken back, in order."""
-        undone = exists().where(UndoTable.call_id == CallTable.id, UndoTable.used_at.is_not(None))
+        ways = select(func.count()).where(UndoTable.call_id == CallTable.id, UndoTable.used_at.is_not(None))
+        undone = ways.scalar_subquery() % 2 == 1  # a second one took the first back
         statement = selected(CallRow, CallTable).where(
             self._checked(CallTable), CallTable.turn_id.in_(turn_ids), CallTable.state == "done", ~undone
         )

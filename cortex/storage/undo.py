@@ -31,10 +31,10 @@ class UndoRow(Struct, frozen=True, kw_only=True):
 class UndosRepository(Repository):
     """The calls that one user can take back."""
 
-    async def add(self, call_id: str, offer: UndoOffer, expires_at: datetime) -> UndoRow:
-        """Offer the way back; a repeat for the same call and target is a no-op."""
+    async def add(self, call_id: str, offer: UndoOffer, expires_at: datetime, after: str = "") -> UndoRow:
+        """Offer the way back; a repeat for the same call and target is a no-op. after: the one that it undoes."""
         await self._must_own(CallTable, call_id, "call")
-        id = derived_id("undo", call_id, offer.category, offer.target)
+        id = derived_id("undo", call_id, offer.category, offer.target, *filter(None, [after]))
         head = {"id": id, "call_id": call_id, "created_at": self.clock(), "expires_at": expires_at}
         await self._is_new(UndoTable, {**head, **as_row(offer)})
         return await self.get(id)

@@ -12,6 +12,9 @@ from cortex.ports.loop import Scope, Targets
 T = TypeVar("T")
 
 
+REDO = "Redo"  # the label of a way back that an undo left
+
+
 class UndoNote(Struct, frozen=True, kw_only=True):
     """The way to take a call back: the category's `undo` gets `target`, `before` and the version it must still have."""
 
@@ -69,3 +72,7 @@ class Ctx(Struct, frozen=True, kw_only=True):
     def leave_undo(self, *, target: str, before: dict[str, Any] | None, expected: str, label: str) -> None:
         """Offer to take this call back for 24 hours; `label` is the button's words ("Delete the task again")."""
         self.undo_notes.append(UndoNote(target=target, before=before, expected=expected, label=label))
+
+    def leave_redo(self, *, target: str, before: dict[str, Any] | None, expected: str) -> None:
+        """From a category's `undo`: offer to take that back too. The arguments are those that `undo` will be given."""
+        self.leave_undo(target=target, before=before, expected=expected, label=REDO)

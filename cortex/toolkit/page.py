@@ -124,16 +124,18 @@ class Page(Struct, frozen=True, kw_only=True):
 
     async def undo(self, before: dict[str, Any] | None, expected: str) -> str:
         """Put back what was there before a call; Conflict when it changed since."""
-        _, version = await self._now()
-        if version != expected:
+        was = await self._as_it_is()
+        if was["version"] != expected:
             raise Conflict(f"The {self.title} has changed since and was left as it is.")
         is_marked = bool(before and before["is_marked"])
         if is_marked:  # first, as in `_put`
             await self._mark(True)
+        made = ABSENT
         if before is None:
             await self.texts.remove(self.path, expected)
         else:
-            await self.texts.write(self.path, str(before["text"]), expected)
+            made = await self.texts.write(self.path, str(before["text"]), expected)
+        self.ctx.leave_redo(target=self.path, before=_before(was), expected=made)
         if not is_marked:
             await self._mark(False)
         return f"The {self.title} is as it was."

@@ -1,7 +1,7 @@
 """What a call says to a person, made of its validated arguments: the title of its card. Pure.
 
 A tool's `words` are a template or a function. In a template `{name}` is an argument, and a part in square brackets is
-left out unless one of its arguments was given: "Add task: {title}[, to {list_name}]".
+left out unless one of its arguments was given: "Add {title}[ to {list_name}]".
 """
 
 import json
@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import Any
 
 Words = str | Callable[[Mapping[str, Any]], str]  # Any: arguments, as pydantic has checked them
+NO_CHANGE = "nothing to change"  # the words of a call that found all as it should be: nobody says that it did it
 TITLE_CHARACTERS = 140
 VALUE_CHARACTERS = 80
 _NAME = re.compile(r"\{(\w+)\}")

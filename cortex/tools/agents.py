@@ -9,6 +9,7 @@ from cortex.ports.agents import AgentRun, Agents
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.spec import Output
+from cortex.toolkit.words import NO_CHANGE
 
 SUMMARY = "background agents for long work"
 PREFIXES = ("spawn_agent", "agent_status", "agent_cancel")
@@ -92,7 +93,8 @@ async def agent_cancel(ctx: Ctx, agent: str) -> Output:
 
     run = await ctx.use(Agents).get((await ctx.target(find))["id"])
     if run.state not in OPEN and not (ctx.is_again and run.state == "cancelled"):
-        return Output(text=f"It has ended already: {_fact(ctx, run)}", is_tainted=run.is_tainted)
+        text = f"It has ended already: {_fact(ctx, run)}"
+        return Output(text=text, words=NO_CHANGE, is_tainted=run.is_tainted)
     run = await ctx.use(Agents).cancel(run.id)
     return Output(text=f"Stopped: {_fact(ctx, run)}", is_tainted=run.is_tainted)
 

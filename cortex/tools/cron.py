@@ -14,7 +14,7 @@ from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.spec import CallPreview, Output
-from cortex.toolkit.words import counted, indented, one_line, short
+from cortex.toolkit.words import NO_CHANGE, counted, indented, one_line, short
 
 SUMMARY = "jobs that run on a schedule"
 NEEDS = ("Jobs", "Timings")
@@ -121,7 +121,7 @@ async def cron_toggle(ctx: Ctx, job: str, enabled: bool) -> Output:
     target = await ctx.target(lambda: _target(ctx, job))
     if target["is_enabled"] == enabled:
         told = f"The job {target['name']!r} is {'on' if enabled else 'paused'} already."
-        return Output(text=told, is_tainted=target["is_tainted"])
+        return Output(text=told, words=NO_CHANGE, is_tainted=target["is_tainted"])
     made = await _now(ctx, target["id"]) if ctx.is_again else None
     if made is None or made.is_enabled != enabled:  # else an earlier try has switched it
         made = await ctx.use(Jobs).enable(target["id"], enabled, target["version"])
@@ -139,14 +139,18 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
     """Take a job back out, put a deleted one back, or switch it as it was. Conflict when it changed since."""
     jobs = ctx.use(Jobs)
     if before is not None and "name" in before:
-        return f"The job {(await jobs.restore(target)).name!r} is back."
+        job = await jobs.restore(target)
+        ctx.leave_redo(target=target, before=None, expected=str(job.version))
+        return f"The job {job.name!r} is back."
     found = next((job for job in await jobs.list() if job.id == target), None)
     if found is None or str(found.version) != expected:
         raise Conflict("The job has changed since and was left as it is.")
     if before is None:
         await jobs.remove(target, found.version)
+        ctx.leave_redo(target=target, before={"name": found.name}, expected="")
         return f"Removed the job {found.name!r} again."
     made = await jobs.enable(target, bool(before["is_enabled"]), found.version)
+    ctx.leave_redo(target=target, before={"is_enabled": found.is_enabled}, expected=str(made.version))
     return f"The job {made.name!r} is {'on' if made.is_enabled else 'paused'} again."
 
 

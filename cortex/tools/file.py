@@ -15,9 +15,9 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.ports.documents import DocumentHit, DocumentTexts
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
-from cortex.toolkit.spec import CallPreview
+from cortex.toolkit.spec import CallPreview, Output
 from cortex.toolkit.stretch import beginning, stretch
-from cortex.toolkit.words import counted
+from cortex.toolkit.words import NO_CHANGE, counted
 
 SUMMARY = "the user's files: read, write, search, check"
 NEEDS = ("Files", "DocumentTexts")
@@ -127,7 +127,7 @@ def _difference(path: str, old: str | None, new: str) -> CallPreview:
 
 
 @tool(words="Write {path}", risk="medium", idempotent=True, check=_can_write, preview=_preview)
-async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
+async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str | Output:
     """Write a file, or replace one passage in it.
 
     Args:
@@ -149,7 +149,7 @@ async def file_write(ctx: Ctx, path: str, text: str, replace: str = "") -> str:
     new = content.encode()
     if new == old:
         ctx.note_private("the file's text")
-        return f"{path} has that content already."
+        return Output(text=f"{path} has that content already.", words=NO_CHANGE)
     if not ctx.is_again or await _raw(files, path) != new:  # else an earlier try has written it
         await files.write(path, new, expected="" if old is None else version_of(old))
     before = None if old is None else {"hex": old.hex()}
@@ -232,10 +232,15 @@ async def file_stat(ctx: Ctx, path: str) -> str:
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
     """Put the file's former content back, or remove a file that the call made. Conflict when it changed since."""
     files = ctx.use(Files)
+    was = await _raw(files, target)
+    redone_by = None if was is None else {"hex": was.hex()}
     if before is None:
         await files.remove(target, expected=expected)
+        ctx.leave_redo(target=target, before=redone_by, expected="")
         return f"{target} is removed again."
-    await files.write(target, bytes.fromhex(before["hex"]), expected=expected)
+    old = bytes.fromhex(before["hex"])
+    await files.write(target, old, expected=expected)
+    ctx.leave_redo(target=target, before=redone_by, expected=version_of(old))
     return f"{target} is as it was."
 
 

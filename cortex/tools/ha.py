@@ -142,6 +142,8 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
         step = way_back(old)
         if step is not None:
             await home.call(step[0], [str(old["id"])], step[1])
+    stood = await home.read([str(old["id"]) for old in images])
+    ctx.leave_redo(target=target, before={"entities": [image(one) for one in now]}, expected=stamp(stood))
     return f"Put {len(images)} device{'' if len(images) == 1 else 's'} back."
 
 

@@ -9,7 +9,7 @@ from cortex.ports.memory import Fact, Memory
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.spec import Output
-from cortex.toolkit.words import counted
+from cortex.toolkit.words import NO_CHANGE, counted
 
 SUMMARY = "facts kept about the user"
 NEEDS = ("Memory",)
@@ -47,7 +47,8 @@ async def memory_add(ctx: Ctx, fact: str) -> Output:
     made_id = derived_id(ctx.call_id, "fact")
     made = await ctx.use(Memory).add(made_id, words, source, ctx.is_tainted, ctx.turn_id)
     if made.id != made_id:
-        return Output(text=f"Already remembered: {made.text}", is_tainted=made.is_tainted)
+        text = f"Already remembered: {made.text}"
+        return Output(text=text, words=NO_CHANGE, is_tainted=made.is_tainted)
     ctx.leave_undo(target=made.id, before=None, expected="", label="Forget it again")
     if made.is_proposed:
         text = f"Not remembered yet: this turn has read external content. The user is asked on /memory: {made.text}"
@@ -82,8 +83,12 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
     """Forget what was added, or remember what was forgotten. NotFound when it is gone for good."""
     memory = ctx.use(Memory)
     if before is None:
-        return f"Forgotten again: {(await memory.forget(target)).text}"
-    return f"Restored: {(await memory.restore(target)).text}"
+        fact = await memory.forget(target)
+        ctx.leave_redo(target=target, before={"text": fact.text}, expected="")
+        return f"Forgotten again: {fact.text}"
+    fact = await memory.restore(target)
+    ctx.leave_redo(target=target, before=None, expected="")
+    return f"Restored: {fact.text}"
 
 
 async def _find(memory: Memory, wanted: str) -> Fact:

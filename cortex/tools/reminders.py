@@ -118,12 +118,18 @@ async def reminders_clear(ctx: Ctx) -> str:
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
     """Put removed reminders back, or take a new one out again. Conflict when it changed since or is gone."""
     reminders = ctx.use(Reminders)
+    if before is not None and "again" in before:
+        await reminders.remove(ids := [str(one) for one in before["again"]])
+        ctx.leave_redo(target=target, before={"ids": ids}, expected="")
+        return f"Removed {_counted(len(ids))} again."
     if before is not None:
+        ctx.leave_redo(target=target, before={"again": before["ids"]}, expected="")
         return f"Put {_counted(await reminders.restore([str(one) for one in before['ids']]))} back."
     found = next((row for row in await reminders.list() if row.id == target), None)
     if found is None or str(found.version) != expected:
         raise Conflict("The reminder was sent or changed since and was left as it is.")
     await reminders.remove([target])
+    ctx.leave_redo(target=target, before={"ids": [target]}, expected="")
     return f"Removed the reminder {found.text!r} again."
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from cortex.base import portable
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.ids import derived_id, is_named
 from cortex.base.ids import short as short_id
@@ -20,7 +21,7 @@ from cortex.storage.tasks import INBOX, TaskListRow, TaskRow, TasksRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.spec import Output
-from cortex.toolkit.words import counted, short
+from cortex.toolkit.words import NO_CHANGE, counted, short
 
 SUMMARY = "to-do and shopping lists"
 PREFIXES = ("task_",)
@@ -89,7 +90,7 @@ def _readers(lists: Sequence[TaskListRow], *labels: str) -> list[Readers]:
     return [Readers(key=one.shared.readers, words=one.shared.read_by) for one in shared if one.shared]
 
 
-@tool(words="Add task: {title}[, to {list_name}][, due {due}]", idempotent=True, read_by=_read_there)
+@tool(words="Add {title}[ to {list_name}][, due {due}]", idempotent=True, read_by=_read_there)
 async def task_create(
     ctx: Ctx, title: str, due: date | None = None, list_name: str = "inbox", priority: Priority = 0, notes: str = ""
 ) -> str:
@@ -172,7 +173,8 @@ async def task_update(
     target = await ctx.target(find)
     row, changes = await tasks.get(target["id"]), _typed(target["changes"])
     if not changes:
-        return Output(text=f"Nothing to change: {_fact(ctx, row, lists)}", is_tainted=row.is_tainted)
+        text = f"Nothing to change: {_fact(ctx, row, lists)}"
+        return Output(text=text, words=NO_CHANGE, is_tainted=row.is_tainted)
     if not _is_made(row, target["version"], changes):
         marked = {**changes, "is_tainted": True} if ctx.is_tainted else changes
         was, row = row, await tasks.update(row.id, expected_version=target["version"], **marked)
@@ -182,7 +184,7 @@ async def task_update(
     return Output(text=f"Changed: {_fact(ctx, row, lists)}", is_tainted=row.is_tainted)
 
 
-@tool(words="Complete task: {task}", idempotent=True, reads_private=True, read_by=_read_of)
+@tool(words="Tick off {task}", idempotent=True, reads_private=True, read_by=_read_of)
 async def task_complete(ctx: Ctx, task: str) -> Output:
     """Tick a task off as done.
 
@@ -200,7 +202,8 @@ async def task_complete(ctx: Ctx, task: str) -> Output:
     if not _is_made(row, target["version"], {"is_done": True}):
         if row.is_done:
             by = f" by {row.doer}" if row.doer else ""
-            return Output(text=f"It was done already{by}: {row.title}", is_tainted=row.is_tainted)
+            text = f"It was done already{by}: {row.title}"
+            return Output(text=text, words=NO_CHANGE, is_tainted=row.is_tainted)
         row = await tasks.complete(row.id, target["version"])
         await ctx.use(ListSignal).tell_readers(_place(row))
     ctx.leave_undo(target=row.id, before={"is_done": False}, expected=str(row.version), label="Open the task again")
@@ -211,17 +214,27 @@ async def task_complete(ctx: Ctx, task: str) -> Output:
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
     """Put a task back: removed if the call made it, else as `before` says. Conflict when it changed since."""
     tasks = ctx.use(TasksRepository)
+    if before is not None and "removed" in before:
+        back = await tasks.put(portable.read(TaskRow, before["removed"]))
+        ctx.leave_redo(target=target, before=None, expected=str(back.version))
+        await ctx.use(ListSignal).tell_readers(_place(back))
+        return f"{back.title!r} is back."
     row = await tasks.get(target)
     if str(row.version) != expected:
         raise Conflict(f"{row.title!r} has changed since and was left as it is.")
     if before is None:
         await tasks.remove(target, row.version)
+        ctx.leave_redo(target=target, before={"removed": portable.plain(row)}, expected="")
         await ctx.use(ListSignal).tell_readers(_place(row))
         return f"Removed {row.title!r} again."
     fields = _typed(before)
+    was = {key: _plain(_value(row, key)) for key in fields}
     now = await tasks.update(target, expected_version=row.version, **fields)
+    ctx.leave_redo(target=target, before=was, expected=str(now.version))
     await ctx.use(ListSignal).tell_readers(_place(row), _place(now))
-    return f"{row.title!r} is open again." if fields == {"is_done": False} else f"{row.title!r} is as it was."
+    if fields.keys() == {"is_done"}:
+        return f"{row.title!r} is {'done' if fields['is_done'] else 'open'} again."
+    return f"{row.title!r} is as it was."
 
 
 def _known_list(lists: Sequence[TaskListRow], wanted: str) -> str:

@@ -28,7 +28,7 @@ def bob(house: Daemon, ada: Caller) -> Iterator[Caller]:
 
 def why(page: Page) -> Page:
     """The page that says why the last answer had its tools."""
-    page.goto(str(page.locator(".turn.bot .meta").last.get_attribute("href")))
+    page.goto(str(page.locator(".turn.bot .whyb").last.get_attribute("href")))
     return page
 
 

@@ -341,14 +341,19 @@ def test_editing_in_place_makes_a_version_and_the_keys_go_back_and_forth(
         assert chat.page.evaluate("() => document.activeElement.matches('.turn.user:has(.ver)')")
         assert "add milk to my list" in chat.as_reloaded()
     chat.page.locator(".ver a").click()
-    expect(chat.page.locator("#confirm form").first).to_contain_text("add milk to my list")
+    expect(chat.page.locator("#confirm li form").first).to_contain_text("add milk to my list")
     assert axe(chat.page) == []
 
 
 def test_an_undo_shows_on_its_card(chat: Tab) -> None:
     chat.send("add milk to my list")
     chat.page.locator(".turn.bot").last.locator("form[action^='/undo/'] button").click()
-    expect(chat.page.locator(".tool").last.locator(".tag")).to_have_text("undone")
+    card = chat.page.locator(".deed").last
+    expect(card.locator(".ta")).to_have_text("Removed 'milk' again.")
+    chat.as_reloaded()
+    card.get_by_role("button", name="Redo").click()
+    expect(card.locator(".ta")).to_have_text("Added milk to shopping")
+    expect(card.get_by_role("button", name="Undo")).to_be_visible()
     chat.as_reloaded()
 
 

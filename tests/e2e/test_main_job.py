@@ -133,7 +133,7 @@ def test_the_price_is_shown_before_sending_and_the_reasons_after(house: Daemon, 
     page.fill("#text", "add a lamp to my shopping list")
     expect(page.locator("#cost b")).to_have_text(re.compile(r"^[1-9]"))
     ask(page, "add a lamp to my shopping list")
-    page.locator(".foot .meta").click()
+    page.locator(".foot .whyb").click()
     expect(page.locator("#why-b")).to_contain_text("task_create")
 
 

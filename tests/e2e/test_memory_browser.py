@@ -53,7 +53,7 @@ def test_a_fact_written_on_the_page_is_used_in_an_answer_and_shown(
     first, *_, last = model.log[-1].body["messages"]
     assert first == hello[0], "the cached prefix is what it was"
     assert last["content"].startswith("what can I bake for a party?")
-    page.locator(".foot .meta").last.click()
+    page.locator(".foot .whyb").last.click()
     expect(page.locator("#why-b")).to_contain_text(FACT)
     expect(page.locator("#why-b")).to_contain_text(
         re.compile(r"fit 0\.\d\d: bears on “bake” \(allergic\) \(\d+ tokens\)")

@@ -129,7 +129,7 @@ def test_what_opens_over_a_page_is_sound(
     expect(page.locator("#keys")).to_be_visible()
     found["shortcuts"] = looked_at(window)
     go(window, furnished.chat)
-    page.locator(".foot .meta").click()
+    page.locator(".foot .whyb").click()
     expect(page.locator("#why-b .funnel")).to_be_visible()
     found["why"] = looked_at(window) + (page.evaluate(SMALL, 40) if is_phone else [])
     go(window, furnished.chat)

@@ -49,7 +49,7 @@ def test_a_skill_written_on_the_page_is_read_and_used_in_the_answer(house: Daemo
     answer = ask(page, "read the skill `christening-a-ferry`, then help me launch a ferry")
     expect(answer.locator("details.tool .tn")).to_have_text("skill_read")
     assert "port side, never before noon" in said(answer)
-    page.locator(".foot .meta").click()
+    page.locator(".foot .whyb").click()
     expect(page.locator("#why-b")).to_contain_text("Christening a ferry")
     expect(page.locator("#why-b")).to_contain_text('you wrote "launch a ferry"')
 

@@ -67,7 +67,8 @@ def test_a_tool_turns_trace_and_its_replay_under_all(house: Daemon, ada: Caller,
     page = new_chat(window)
     answer = ask(page, "add candles to my shopping list")
     before = len(receipts(house.home))
-    answer.get_by_role("link", name="Trace of this answer").click()
+    answer.get_by_role("link", name="More for this answer").click()
+    page.get_by_role("link", name="Trace of this answer").click()
     expect(page.get_by_role("heading", name="Round 1")).to_be_visible()
     first = page.locator("#round-1")
     first.locator("summary", has_text="Plan:").click()
@@ -84,7 +85,7 @@ def test_a_tool_turns_trace_and_its_replay_under_all(house: Daemon, ada: Caller,
     expect(change.get_by_role("row", name=re.compile("tools_discover"))).to_contain_text("out")
     assert len(receipts(house.home)) == before, "a replay plans and asks nobody"
     page.get_by_role("link", name="Back to the conversation").click()
-    page.locator(".turn.bot .meta").last.click()
+    page.locator(".turn.bot .whyb").last.click()
     expect(page.get_by_role("link", name="Full trace")).to_be_visible()
 
 

@@ -25,8 +25,8 @@ def test_every_tool_says_in_words_what_a_call_does(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        ("task_create", {"title": "milk", "list_name": "shopping"}, "Add task: milk, to shopping"),
-        ("task_create", {"title": "milk", "due": "2026-11-25"}, "Add task: milk, due Wed 25 Nov 2026"),
+        ("task_create", {"title": "milk", "list_name": "shopping"}, "Add milk to shopping"),
+        ("task_create", {"title": "milk", "due": "2026-11-25"}, "Add milk, due Wed 25 Nov 2026"),
         ("task_update", {"task": "milk", "priority": 3, "clear_due": True}, "Change task milk: priority 3, no due day"),
         ("ha_call_service", {"service": "light.turn_off", "target": "Kitchen light"}, "Turn off Kitchen light"),
         (

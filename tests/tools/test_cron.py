@@ -124,8 +124,13 @@ async def test_each_step_can_be_taken_back(world: World, ann: User, kept: dict[s
     await world.undo(ann, "cron", removed)
     assert [job.name for job in kept[ann.id].rows.values()] == ["News"]
     _, added = await world.noted(ann, "cron_add", prompt="Look.", when="every day at 7", name="Look")
-    await world.undo(ann, "cron", added)
+    text, again = await world.undo_twice(ann, "cron", added)
+    assert text == "The job 'Look' is back."
+    await world.undo(ann, "cron", again)
     assert [job.name for job in kept[ann.id].rows.values()] == ["News"]
+    _, paused = await world.noted(ann, "cron_toggle", job="news", enabled=False)
+    assert await world.undo_twice(ann, "cron", paused)
+    assert [job.is_enabled for job in kept[ann.id].rows.values()] == [False]
 
 
 @pytest.mark.usefixtures("kept")

@@ -82,14 +82,18 @@ async def test_a_new_file_is_written_and_taken_back(world: World, ann: User, own
     text, note = await world.noted(ann, "file_write", path="new/poem.txt", text="roses")
     assert "new/poem.txt" in text
     assert (own / "new" / "poem.txt").read_text() == "roses"
-    await world.undo(ann, "file", note)
+    _, again = await world.undo_twice(ann, "file", note)
+    assert (own / "new" / "poem.txt").read_text() == "roses"
+    await world.undo(ann, "file", again)
     assert not (own / "new" / "poem.txt").exists()
 
 
 async def test_an_overwritten_file_is_put_back(world: World, ann: User, own: Path) -> None:
     (own / "b.bin").write_bytes(b"\x00\xff")
     _, note = await world.noted(ann, "file_write", path="b.bin", text="text now")
-    await world.undo(ann, "file", note)
+    _, again = await world.undo_twice(ann, "file", note)
+    assert (own / "b.bin").read_bytes() == b"text now"
+    await world.undo(ann, "file", again)
     assert (own / "b.bin").read_bytes() == b"\x00\xff"
 
 

@@ -208,6 +208,14 @@ async def test_what_was_switched_can_be_put_back(
     assert (house.calls[-1][0], house.calls[-1][2]) == back
 
 
+async def test_what_was_put_back_can_be_switched_again(world: World, ann: User, house: SmallHouse) -> None:
+    _, note = await world.noted(ann, "ha_call_service", service="light.turn_off", target="sink light")
+    _, again = await world.undo_twice(ann, "ha", note)
+    assert house.rows["light.sink"].state == "off"
+    await world.undo(ann, "ha", again)
+    assert house.rows["light.sink"].state == "on"
+
+
 async def test_a_scene_is_put_back_as_far_as_it_can_be(world: World, ann: User, house: SmallHouse) -> None:
     _, note = await world.noted(ann, "ha_call_service", service="scene.turn_on", target="film")
     assert await world.undo(ann, "ha", note) == "Put 2 devices back."

@@ -93,6 +93,8 @@ async def test_what_is_not_surely_meant_is_not_forgotten(world: World, ann: User
 async def test_each_step_can_be_taken_back(world: World, ann: User, kept: dict[str, PlainMemory]) -> None:
     _, added = await world.noted(ann, "memory_add", fact=FACT)
     _, gone = await world.noted(ann, "memory_forget", fact="nuts.")
+    _, gone = await world.undo_twice(ann, "memory", gone)
+    assert kept[ann.id].rows == {}
     await world.undo(ann, "memory", gone)
     assert [row.text for row in kept[ann.id].rows.values()] == [FACT]
     await world.undo(ann, "memory", added)

@@ -28,10 +28,14 @@ async def test_writing_adding_reading_and_emptying(world: World, ann: User, cate
 async def test_each_change_can_be_taken_back(world: World, ann: User, category: str, prefix: str) -> None:
     _, first = await world.noted(ann, f"{prefix}_append", text="one")
     _, added = await world.noted(ann, f"{prefix}_append", text="two")
-    await world.undo(ann, category, added)
+    _, again = await world.undo_twice(ann, category, added)
+    assert await world.text(ann, f"{prefix}_read") == "one\ntwo\n"
+    await world.undo(ann, category, again)
     assert await world.text(ann, f"{prefix}_read") == "one\n"
     _, cleared = await world.noted(ann, f"{prefix}_clear")
-    await world.undo(ann, category, cleared)
+    _, again = await world.undo_twice(ann, category, cleared)
+    assert "is empty" in await world.text(ann, f"{prefix}_read")
+    await world.undo(ann, category, again)
     assert await world.text(ann, f"{prefix}_read") == "one\n"
     await world.undo(ann, category, first)
     assert "is empty" in await world.text(ann, f"{prefix}_read")

@@ -113,7 +113,11 @@ async def test_each_step_can_be_taken_back(world: World, ann: User, kept: dict[s
     await world.text(ann, "reminders_add", text="call dad", when="tomorrow at 10")
     text, cleared = await world.noted(ann, "reminders_clear")
     assert (text, kept[ann.id].rows) == ("Removed 2 reminders.", {})
+    text, cleared = await world.undo_twice(ann, "reminders", cleared)
+    assert (text, kept[ann.id].rows) == ("Removed 2 reminders again.", {})
     assert await world.undo(ann, "reminders", cleared) == "Put 2 reminders back."
+    text, added = await world.undo_twice(ann, "reminders", added)
+    assert text == "Put 1 reminder back."
     await world.undo(ann, "reminders", added)
     assert [row.text for row in kept[ann.id].rows.values()] == ["call dad"]
     assert await world.text(ann, "reminders_clear") == "Removed 1 reminder."

@@ -130,14 +130,19 @@ async def test_a_title_must_be_one(world: World, ann: User, title: str) -> None:
 
 async def test_adding_can_be_taken_back(world: World, ann: User) -> None:
     _, note = await world.noted(ann, "task_create", title="milk")
-    assert await world.undo(ann, "tasks", note) == "Removed 'milk' again."
+    text, again = await world.undo_twice(ann, "tasks", note)
+    assert (text, await _titles(world, ann)) == ("'milk' is back.", ["milk"])
+    assert await world.undo(ann, "tasks", again) == "Removed 'milk' again."
     assert await _titles(world, ann) == []
 
 
 async def test_a_change_can_be_taken_back(world: World, ann: User) -> None:
     await world.text(ann, "task_create", title="milk", due="2026-11-22")
     _, note = await world.noted(ann, "task_update", task="milk", title="oat milk", due="2026-11-23", list_name="shop")
-    await world.undo(ann, "tasks", note)
+    _, again = await world.undo_twice(ann, "tasks", note)
+    (task,) = await world.db.repository(TasksRepository, ann.id).list()
+    assert (task.title, task.due, task.list_name) == ("oat milk", date(2026, 11, 23), "shop")
+    await world.undo(ann, "tasks", again)
     (task,) = await world.db.repository(TasksRepository, ann.id).list()
     assert (task.title, task.due, task.list_name) == ("milk", date(2026, 11, 22), "inbox")
 
@@ -145,7 +150,9 @@ async def test_a_change_can_be_taken_back(world: World, ann: User) -> None:
 async def test_ticking_off_can_be_taken_back(world: World, ann: User) -> None:
     await world.text(ann, "task_create", title="milk")
     _, note = await world.noted(ann, "task_complete", task="milk")
-    await world.undo(ann, "tasks", note)
+    text, again = await world.undo_twice(ann, "tasks", note)
+    assert text == "'milk' is done again."
+    await world.undo(ann, "tasks", again)
     assert await _titles(world, ann) == ["milk"]
 
 

@@ -77,6 +77,23 @@ async def test_a_conversation_shows_turns_cards_and_receipts(talks: Talks, page:
     assert f'hx-sse:connect="/c/{cid}/events?after=' in html
 
 
+async def test_the_engine_stands_under_an_answer_for_whoever_wants_it(talks: Talks, page: httpx.AsyncClient) -> None:
+    cid, key = talks.held.kitchen, talks.held.keys[-1]
+    look = {"time_zone": "Europe/Berlin", "keys": "1"}
+    await page.post("/account/preferences", data=look)
+    html = (await page.get(f"/c/{cid}")).text
+    assert 'class="meta"' not in html
+    lines = re.findall(r"<summary>.*?</summary>|<footer.*?</footer>", html, re.DOTALL)
+    assert not [line for line in lines if re.search(r"\d m?s\b", line)], "no time on a line, none under an answer"
+    assert f'href="/turns/{key}/why?c={cid}"' in html
+    why = (await page.get(f"/turns/{key}/why?c={cid}")).text
+    assert "Answered at home by" in why
+    assert "Nothing left the house." in why
+    assert "free: it runs at home" in why
+    await page.post("/account/preferences", data={**look, "engine": "1"})
+    assert (await page.get(f"/c/{cid}")).text.count('class="meta"') == 2
+
+
 async def test_no_page_needs_inline_script_or_style(talks: Talks, page: httpx.AsyncClient) -> None:
     cid, key = talks.held.kitchen, talks.held.keys[-1]
     paths = (
@@ -272,7 +289,7 @@ async def test_versions_are_listed_shown_and_found_without_a_script(talks: Talks
     html = (await page.get(f"/c/{cid}")).text
     assert "Version 2 of 2" in html
     assert f'formaction="/turns/{first.key}/show"' in html
-    assert f'<span class="by">{second.model}</span>' in html
+    assert f'<span dir="auto">{second.model}</span>' in html
     listed = (await page.get(f"/c/{cid}/versions/{second.key}")).text
     assert "hello there" in listed
     assert ("<b>you" in listed, "&lt;b&gt;you" in listed) == (False, True)
@@ -337,7 +354,7 @@ async def test_nothing_hides_on_a_calls_card(talks: Talks, page: httpx.AsyncClie
     cid = await talks.living.conversation()
     await said(talks, page, cid, "add oat milk to my shopping list")
     html = (await page.get(f"/c/{cid}")).text
-    summary = '<span class="ta">Add task: oat ⟨U+202E⟩milk</span>'
+    summary = '<span class="ta" dir="auto">Added oat ⟨U+202E⟩milk</span>'
     assert summary in html
     assert html.count('<span class="inv">U+202E</span>') == 2, "in the arguments and the result"
     assert "\u202e" not in html
@@ -351,8 +368,15 @@ async def test_a_call_can_be_taken_back_once_and_the_card_says_so(talks: Talks, 
     await page.post(f"/undo/{undo}", data={"back": f"/c/{cid}"})
     html = (await page.get(f"/c/{cid}")).text
     assert f'action="/undo/{undo}"' not in html
-    assert '<span class="tag">undone</span>' in html
+    assert "Removed &#39;milk&#39; again." in html
     assert (await page.post(f"/undo/{undo}", data={"back": f"/c/{cid}"})).status_code == 409
+    (redo,) = re.findall(r'action="/undo/([^"]+)"', html)
+    assert re.search(r">\s*Redo<", html)
+    await page.post(f"/undo/{redo}", data={"back": f"/c/{cid}"})
+    html = (await page.get(f"/c/{cid}")).text
+    assert "Added <b>milk</b> to shopping" in html
+    assert re.search(r">\s*Undo<", html)
+    assert re.findall(r'action="/undo/([^"]+)"', html) not in ([undo], [redo])
 
 
 async def test_rename_pin_delete_and_take_back(talks: Talks, page: httpx.AsyncClient) -> None:

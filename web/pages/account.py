@@ -80,14 +80,15 @@ async def show(visit: UserVisit, logins: Number = 0, grants: Number = 0) -> Resp
 
 @router.post("/account/preferences")
 async def save_preferences(
-    visit: UserVisit, theme: Text = "", density: Text = "", keys: Text = "", time_zone: Text = ""
+    visit: UserVisit, theme: Text = "", density: Text = "", keys: Text = "", engine: Text = "", time_zone: Text = ""
 ) -> Response:
     """Return how the page looks and behaves; an empty value returns to the default."""
     zone = time_zone.strip()
     try:
         if zone != visit.user.time_zone:
             await visit.services.accounts.set_time_zone(visit.user, zone)
-        await visit.services.preferences.change(visit.user, {"theme": theme, "density": density, "keys": keys})
+        look = {"theme": theme, "density": density, "keys": keys, "engine": engine}
+        await visit.services.preferences.change(visit.user, look)
     except UserError as refused:
         is_zone = refused.field == "time_zone"
         errors = Errors(time_zone=refused.message) if is_zone else Errors(preferences=refused.message)

@@ -83,9 +83,11 @@ async def earlier(visit: UserVisit, cid: str, before: Number) -> Response:
     """The turns above, as a fragment that takes the place of the link to them."""
     page = await visit.services.chat.log(visit.user, cid, before=before)
     log = page.folded()
+    engine = (await visit.services.preferences.get(visit.user)).engine
 
     def stretch() -> Markup:
-        macros = visit.pages.macros("turn.html", TurnViewContext(frame=Frame(user=visit.user), cid=cid, opens={}))
+        context = TurnViewContext(frame=Frame(user=visit.user), cid=cid, opens={}, engine=engine)
+        macros = visit.pages.macros("turn.html", context)
         link = [macros.earlier(page.earlier)] if page.earlier is not None else []
         return Markup("").join([*link, *(macros.turn(turn, True, log.marker_after(turn)) for turn in log.turns)])
 

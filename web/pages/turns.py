@@ -1,6 +1,7 @@
 """One turn: edit and resend, try again, continue, branch, why its tools, and the questions and offers of its cards."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -54,6 +55,8 @@ class WhyContext(Context, frozen=True, kw_only=True):
 
     receipt: dict[str, Any] = described("the plan's receipt, selection/types.py")
     turn_key: str = described("the turn it belongs to; empty for a draft", default="")
+    turn: TurnView | None = described("that turn, where it stands in the conversation's log", default=None)
+    stayed_home: bool = described("whether nothing of that turn left the house", default=False)
     is_draft: bool = described("whether nothing was sent yet", default=False)
     cid: str = described("the conversation; empty for one that is not there yet", default="")
     choices: Mapping[str, str] = described("tool -> always | never, as the person has it here", default_factory=dict)
@@ -139,7 +142,10 @@ async def branch(visit: UserVisit, cid: str, key: str) -> Response:
 async def why_turn(visit: UserVisit, key: str, c: str = "") -> Response:
     """The receipt of the turn's last plan; `c`: the conversation that the reader came from."""
     receipt = await visit.services.chat.receipt(visit.user, turn_of(key))
-    return await _why(visit, receipt, turn_key=key, cid=c)
+    turn: TurnView | None = None
+    with suppress(NotFound):  # another version is shown by now, or the reader came from elsewhere
+        turn = (await find_turn(visit, c, turn_of(key)))[0] if c else None
+    return await _why(visit, receipt, turn=turn, turn_key=key, cid=c)
 
 
 @router.post("/why")
@@ -148,7 +154,7 @@ async def why_draft(visit: UserVisit, draft: Annotated[Draft, Form()]) -> Respon
     """The receipt that the draft would get."""
     choices = await tool_choices(visit.request)
     receipt = await _receipt(visit, draft, choices)
-    return await _why(visit, receipt, cid=draft.cid, choices=choices, is_draft=True)
+    return await _why(visit, receipt, cid=draft.cid, choices=choices)
 
 
 @router.post("/preview-tools")
@@ -209,16 +215,24 @@ async def _why(
     visit: Visit,
     receipt: dict[str, Any],
     *,
+    turn: TurnView | None = None,
     turn_key: str = "",
     cid: str = "",
     choices: Mapping[str, str] = MappingProxyType({}),
-    is_draft: bool = False,
 ) -> Response:
     frame = Frame(user=visit.user if wants_fragment(visit.request) else None)
     back = f"/c/{cid}" if cid else "/"
     if cid:
         choices = (await visit.services.conversations.get(visit.user, cid)).tool_choices
     context = WhyContext(
-        frame=frame, receipt=receipt, turn_key=turn_key, is_draft=is_draft, cid=cid, choices=choices, back=back
+        frame=frame,
+        receipt=receipt,
+        turn=turn,
+        stayed_home=turn is not None and visit.services.chat.stayed_home(turn),
+        turn_key=turn_key,
+        is_draft=not turn_key,
+        cid=cid,
+        choices=choices,
+        back=back,
     )
     return await visit.show("why_page.html", context, conversation_id=cid)

@@ -17,12 +17,13 @@ router = PageRouter()
 
 
 class VersionsContext(Context, frozen=True, kw_only=True):
-    """The dialog beside Regenerate, and its page where there is no script."""
+    """The dialog behind an answer's three dots, and its page where there is no script."""
 
     cid: str = described("the conversation's id")
     key: str = described("the turn that was asked for")
     versions: Sequence[AnswerVersion] = described("all versions of its place, oldest first")
     is_in_view: bool = described("whether the turn is part of what the conversation shows")
+    can_repeat: bool = described("whether its message can be sent again: a person or a job wrote it")
     composer: Composer = described("the models to choose from, and the one that this chat asks first")
 
 
@@ -38,6 +39,7 @@ async def versions(visit: UserVisit, cid: str, key: str) -> Response:
         key=key,
         versions=found,
         is_in_view=not turn.is_dropped,
+        can_repeat=not turn.is_dropped and turn.channel != "result",
         composer=await visit.services.composer.composer(
             visit.user, await visit.services.conversations.get(visit.user, cid)
         ),

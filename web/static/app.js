@@ -182,7 +182,7 @@
     count.value = Math.min(+count.max, Math.max(+count.min, +count.value + +button.dataset.step));
     $('#rounds-o').textContent = count.value;
   };
-  const fill = link => { text().value = link.textContent; text().focus(); typed(); };
+  const fill = link => { text().value = link.dataset.fill || link.textContent; text().focus(); typed(); };
   const ask = async link => {
     const box = $('#confirm');
     await htmx.ajax('GET', link.getAttribute('href'), { target: box, swap: 'innerHTML' });

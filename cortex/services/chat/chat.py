@@ -29,6 +29,7 @@ from cortex.services.chat.sending import (
 )
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.chat.transcript import Transcript
+from cortex.services.chat.transcript_views import CallCard, TurnView
 from cortex.services.chat.versions import hold_still
 from cortex.services.models.models import Models
 from cortex.services.runtime import Runtime
@@ -268,6 +269,12 @@ class Chat(Struct, frozen=True, kw_only=True):
             "rounds": len(plans),
             "rounds_tokens": sum(plan.receipt["tokens"] for plan in plans),
         }
+
+    def stayed_home(self, turn: TurnView) -> bool:
+        """Tell whether nothing of this turn was sent out of the house: by no model, and by no tool that could."""
+        called = [self.runtime.registry.get(part.name) for part in turn.parts if isinstance(part, CallCard)]
+        is_known = turn.place in ("home", "none") and not turn.was_out
+        return is_known and not any(tool is None or tool.is_outward for tool in called)
 
     async def undo_summary(self, user: User, conversation_id: str, summary_id: str) -> None:
         """Let the model see the summarised messages themselves again, from the next turn on."""

@@ -43,6 +43,8 @@ def started(turn: TurnView, event: Event) -> Folded:
         state="running",
         role=data.get("role") or "",
         model=data.get("model") or "",
+        place=data.get("place") or "",
+        was_out=data.get("place") == "out",
         max_rounds=data.get("max_rounds") or 0,
         max_rounds_from=data.get("max_rounds_from") or "",
         is_blind=bool(data.get("is_blind")),
@@ -95,7 +97,9 @@ def paid(turn: TurnView, event: Event) -> Folded:
     cost, model = event.payload.get("cost_usd"), event.payload.get("model") or turn.model
     is_blind = turn.is_blind and not event.payload.get("sees")
     total = turn.cost_usd if cost is None else (turn.cost_usd or 0.0) + cost
-    after = replace(turn, model=model, cost_usd=total, is_blind=is_blind)
+    place = event.payload.get("place") or turn.place
+    was_out = turn.was_out or place == "out"
+    after = replace(turn, model=model, place=place, was_out=was_out, cost_usd=total, is_blind=is_blind)
     return after, _seen(turn, after)
 
 
@@ -207,9 +211,12 @@ def approved(turn: TurnView, event: Event) -> Folded:
 
 
 def undone(turn: TurnView, event: Event) -> Folded:
-    """A call's effect was taken back, or could not be."""
+    """A call's effect was taken back, or could not be, or was made anew."""
     data = event.payload
-    turn, _ = _card(turn, data["call"], undo_state=data["state"], undo_text=data.get("text") or "")
+    state = "" if data["state"] == "redone" else data["state"]
+    turn, _ = _card(
+        turn, data["call"], undo_state=state, undo_text=data.get("text") or "", undo_id=data.get("next") or ""
+    )
     return turn, [ViewChange(kind="undo", turn=turn.id, part=data["call"])]
 
 

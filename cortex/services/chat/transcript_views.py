@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cortex.base.attachments import Attachment
+from cortex.base.model import ModelPlace
 from cortex.base.turn import SUB, TurnState
 from cortex.ports.agents import RunState
 
@@ -69,6 +70,7 @@ class CallCard(Struct, frozen=True, kw_only=True):
 
     title: what it does, in words. shown: the whole of it, such as a diff, "" for none beside the arguments. text: the
     result as the model read it; words: for the person. again_id: the question that can be asked again, "" for none.
+    undo_id: what takes it back or, where it was taken back, makes it anew.
     """
 
     id: str
@@ -193,10 +195,10 @@ class TurnView(Struct, frozen=True, kw_only=True):
     """A message and its answer. `ending` is None while it runs or waits in the queue.
 
     `agent`: the background run whose result the text is, "" for a person's words. `model`: that answered last, or is
-    asked first. `is_blind`: of pictures it got only the names. `is_slow`: its first
-    words may take minutes. `lost`: the attachments that were deleted -> whether
-    they can be restored; `unread`: those of which something was not read -> what. `versions`: all turns of its place,
-    oldest first, where there are several.
+    asked first; `place`: where that is, "" in logs from before it was kept; `was_out`: a provider may have been asked.
+    `is_blind`: of pictures it got only the names. `is_slow`: its first words may take minutes. `lost`: the attachments
+    that were deleted -> whether they can be restored; `unread`: those of which something was not read -> what.
+    `versions`: all turns of its place, oldest first, where there are several.
     """
 
     id: str
@@ -207,6 +209,8 @@ class TurnView(Struct, frozen=True, kw_only=True):
     state: Literal["queued", "running", "ended"]
     role: str = ""
     model: str = ""
+    place: ModelPlace | Literal[""] = ""
+    was_out: bool = False
     max_rounds: int = 0
     max_rounds_from: str = ""
     status: LiveStatus = LiveStatus(phase="choosing")

@@ -11,7 +11,17 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cortex.base.model import LOCAL_FIRST_S, OFFLINE, PROFILES, TIMEOUT_S, ModelEntry, Price, Profile, assumed_window
+from cortex.base.model import (
+    LOCAL_FIRST_S,
+    OFFLINE,
+    PROFILES,
+    TIMEOUT_S,
+    ModelEntry,
+    ModelPlace,
+    Price,
+    Profile,
+    assumed_window,
+)
 from cortex.base.role import Role
 from cortex.services.models.endpoint_caches import FACTS, is_native, shipped
 from cortex.services.models.files import FileAlias, FileConnection, FileFact, FileModel, FileTest, RegistryFile, host_of
@@ -164,6 +174,18 @@ def is_inside(host: str) -> bool:
         return not ipaddress.ip_address(host).is_global
     except ValueError:
         return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa", ".localhost"))
+
+
+def place_of(entry: ModelEntry) -> ModelPlace:
+    """Tell where a model answers: in this house, at a provider, or nowhere, as the demo does."""
+    if entry.provider == OFFLINE.provider:
+        return "none"
+    try:
+        host = urlsplit(entry.base_url).hostname or ""
+    except ValueError:
+        return "out"
+    is_passed_on = entry.model.endswith(("-cloud", ":cloud"))  # Ollama sends these to its makers
+    return "home" if host and is_inside(host) and not is_passed_on else "out"
 
 
 _FROM = " (from "  # no own name has parentheses: none can mean two models

@@ -25,12 +25,14 @@ _UNSET = ""
 class Preferences(Struct, frozen=True, kw_only=True):
     """The preferences in force for a person. None: not set on this level, so role and settings decide.
 
-    `keys`: single-key shortcuts. `role`, `mode`, `max_rounds`: what a new conversation starts with.
+    `keys`: single-key shortcuts. `engine`: whether tokens, tools and rounds stand under each answer; an admin's default
+    is yes. `role`, `mode`, `max_rounds`: what a new conversation starts with.
     """
 
     theme: Theme = "auto"
     density: Density = "normal"
     keys: bool = True
+    engine: bool = False
     role: str = DEFAULT_ROLE
     mode: ToolMode | None = None
     max_rounds: int | None = None
@@ -52,7 +54,7 @@ class PreferencesService(Struct, frozen=True):
 
     async def get(self, user: User) -> Preferences:
         """The values in force."""
-        return Preferences(**await self._stored(user))
+        return Preferences(**{"engine": user.is_admin, **await self._stored(user)})
 
     async def origins(self, user: User) -> dict[str, Origin]:
         """For each name whether the value is the default or the person's own."""
@@ -88,7 +90,7 @@ class PreferencesService(Struct, frozen=True):
 
 
 def _checked(name: str, value: str, roles: tuple[str, ...]) -> str | int | bool | None:
-    if name == "keys":
+    if name in ("keys", "engine"):
         return value not in ("", "0", "off", "false")
     if name == "max_rounds":
         return typed_rounds(value)

@@ -27,6 +27,7 @@ from cortex.services.models.asking import ask
 from cortex.services.models.cache_misses import Sight, verdict
 from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
+from cortex.services.models.registry import place_of
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import AnswerWriter, Row
 from cortex.services.turns.turn_context import TurnContext, TurnContexts
@@ -151,11 +152,13 @@ class ModelCaller(Struct, frozen=True, kw_only=True):
         usage, message = reply.usage, reply.message or assistant("")
         entry = context.models.get(reply.model)
         cost = None if entry is None else await cost_usd(entry, usage)
+        place = "" if entry is None else place_of(entry)
         entry = entry or OFFLINE
         payload = {
             "turn": turn.id,
             "round": plan.round,
             "model": reply.model,
+            "place": place,
             "input": usage.input_tokens,
             "output": usage.output_tokens,
             "cached": usage.cached_tokens,

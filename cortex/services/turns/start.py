@@ -10,6 +10,7 @@ from cortex.base.turn import LIVING, LOOP_ENDS, Turn
 from cortex.base.user import User
 from cortex.ports.steps import step
 from cortex.ports.stored_names import StepName
+from cortex.services.models.registry import place_of
 from cortex.services.roles.roles import max_rounds
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import Row
@@ -151,6 +152,7 @@ class TurnStart(Struct, frozen=True, kw_only=True):
                 "turn": row.id,
                 "role": context.role.name,
                 "model": entry.name,
+                "place": place_of(entry),
                 "max_rounds": rounds,
                 "max_rounds_from": origin,
                 **({"is_blind": True} if has_picture and not entry.takes_pictures else {}),

@@ -1,17 +1,21 @@
 """Takes a call back: the button on a card, through the same gate as the call, within 24 hours, once."""
 
+from collections.abc import Sequence
+from datetime import timedelta
+
 from msgspec import Struct
 
 from cortex.base.errors import Conflict, CortexError, NotAllowed
 from cortex.base.user import User
-from cortex.ports.loop import Scope
+from cortex.ports.loop import Scope, UndoOffer
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
+from cortex.services.turns.calls import UNDO_HOURS
 from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 from cortex.storage.undo import UndoRow, UndosRepository
-from cortex.toolkit.context import Ctx
+from cortex.toolkit.context import REDO, Ctx, UndoNote
 
 
 class UndoService(Struct, frozen=True, kw_only=True):
@@ -42,7 +46,7 @@ class UndoService(Struct, frozen=True, kw_only=True):
             await self.runtime.db.repository(UndosRepository, user.id).give_back(undo_id)
             await self._record(user, turn, offer, "refused", error.message)
             raise Conflict(error.message) from error
-        await self._record(user, turn, offer, "undone", text)
+        await self._record(user, turn, offer, "redone" if offer.label == REDO else "undone", text, ctx.undo_notes)
         return text
 
     def _ctx(self, user: User, turn: TurnRow, offer: UndoRow) -> Ctx:
@@ -57,8 +61,21 @@ class UndoService(Struct, frozen=True, kw_only=True):
             scope=self.scope,
         )
 
-    async def _record(self, user: User, turn: TurnRow, offer: UndoRow, state: str, text: str) -> None:
-        """The card says what became of it."""
+    async def _record(
+        self, user: User, turn: TurnRow, offer: UndoRow, state: str, text: str, notes: Sequence[UndoNote] = ()
+    ) -> None:
+        """The card says what became of it, and offers the way back from there: `notes` has it, where there is one."""
         payload = {"turn": turn.id, "call": offer.call_id, "undo": offer.id, "state": state, "text": text}
         async with self.runtime.transaction_then_notify(user.id, turn.conversation_id) as repository:
+            for note in notes[-1:]:
+                made = UndoOffer(
+                    category=offer.category,
+                    target=note.target,
+                    before=note.before,
+                    expected=note.expected,
+                    label="Undo" if offer.label == REDO else REDO,
+                )
+                until = self.runtime.clock() + timedelta(hours=UNDO_HOURS)
+                row = await repository(UndosRepository).add(offer.call_id, made, until, after=offer.id)
+                payload["next"] = row.id
             await repository(ConversationsRepository).append(turn.conversation_id, [("undo", payload, turn.id)])

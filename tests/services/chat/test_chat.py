@@ -7,6 +7,7 @@ import pytest
 from cortex.base.errors import Conflict, NotFound, UserError
 from cortex.base.events import Event
 from cortex.base.messages import Text
+from cortex.storage.calls import CallsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.tasks import TasksRepository
 from cortex.storage.turns import TurnsRepository
@@ -62,6 +63,21 @@ async def test_undo_takes_the_task_back_once(house: LivingHouse) -> None:
     assert (await house.events(cid, "undo"))[0].payload["state"] == "undone"
     with pytest.raises(Conflict):
         await house.cortex.undo.undo(house.admin, undo_id)
+
+
+async def test_redo_does_it_again_and_it_counts_as_done(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    turn_id = await house.say(cid, "add milk to my shopping list")
+    undo_id = (await house.events(cid, "tool.result"))[0].payload["undo"]
+    (task,) = await house.cortex.tasks.list(house.admin)
+    for standing in (0, 1, 0, 1):
+        await house.cortex.undo.undo(house.admin, undo_id)
+        undo_id = (await house.events(cid, "undo"))[-1].payload["next"]
+        assert len(await house.rows(CallsRepository).standing([turn_id])) == standing
+    (again,) = await house.cortex.tasks.list(house.admin)
+    assert (again.id, again.title, again.list_name) == (task.id, task.title, task.list_name)
+    states = [event.payload["state"] for event in await house.events(cid, "undo")]
+    assert states == ["undone", "redone", "undone", "redone"]
 
 
 async def test_what_was_changed_since_is_not_taken_back_and_says_so_each_time(house: LivingHouse) -> None:
@@ -254,7 +270,7 @@ async def test_a_new_try_reads_what_the_earlier_one_did_and_what_was_taken_back_
     assert "set aside" in await behind(second)
     assert '"title":"milk"' in await behind(second)
     assert "[from outside]" not in await behind(second)
-    stands = "An earlier version did this already, and it was kept: Add task: milk, to shopping."
+    stands = "An earlier version did this already, and it was kept: Add milk to shopping."
     assert [event.payload["text"] for event in await house.events(cid, "notice")] == [stands]
     await house.cortex.undo.undo(house.admin, undo_id)
     third = await house.cortex.chat.edit(house.admin, second, "add bread to my shopping list")

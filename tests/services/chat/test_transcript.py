@@ -149,7 +149,12 @@ def test_a_card_tells_that_its_work_was_taken_back() -> None:
     assert log.tell("undo", turn=T1, call="k1", undo="u1", state="undone", text="gone") == [("undo", "k1")]
     (card,) = log.turn().parts
     assert isinstance(card, CallCard)
-    assert (card.undo_id, card.undo_state) == ("u1", "undone")
+    assert (card.undo_id, card.undo_state) == ("", "undone")
+    log.tell("undo", turn=T1, call="k1", undo="u1", state="undone", text="gone", next="u2")
+    log.tell("undo", turn=T1, call="k1", undo="u2", state="redone", text="back", next="u3")
+    (card,) = log.turn().parts
+    assert isinstance(card, CallCard)
+    assert (card.undo_id, card.undo_state) == ("u3", "")
 
 
 def test_an_undone_card_of_a_turn_above_the_page_is_still_named() -> None:
