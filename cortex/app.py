@@ -169,6 +169,7 @@ async def _running(
                 cortex.stop_all.watch(),
                 cortex.server_settings.watch(),
                 cortex.quiet_conversations.read_quiet(),
+                cortex.model_titles.name_chats(),
                 cortex.update_orders.work(),
                 cortex.tool_readiness.keep(),
                 calm_readers.keep_few(cortex.runtime.db.read),

@@ -142,6 +142,11 @@ class Settings(NotificationSettings):
         4_000, ge=10, description="A person's whole folder, in MB; a shell command that exceeds it is stopped."
     )
     workspace_files: int = Field(200_000, ge=100, description="Most files and folders in a person's folder.")
+    model_titles: bool = Field(
+        default=True,
+        description="Let a model name a chat after its first answer; not on a local server that answers one request at "
+        "a time.",
+    )
     memory_learns: bool = Field(
         default=True,
         description="Let a model learn facts about people from what they type, once a conversation is quiet.",

@@ -6,6 +6,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 
+from cortex.base.crypto import Vault
 from cortex.base.log import LogBook
 from cortex.base.settings import Settings
 from cortex.integrations.foreign.documents import DocumentReader
@@ -14,17 +15,21 @@ from cortex.integrations.pictures import PictureMaker
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.engine import SharedHub
 from cortex.ports.foreign import ForeignReader
+from cortex.services.backup.backups import Backups
+from cortex.services.backup.restore import Restores
 from cortex.services.content.documents import DocumentsService
 from cortex.services.content.file_looks import FileClearing, FileLooks
 from cortex.services.content.notes import NotesService
 from cortex.services.content.pictures import PicturesService
 from cortex.services.content.reading import DocumentReading
+from cortex.services.content.snippets import SnippetsService
+from cortex.services.content.tasks import TasksService
 from cortex.services.runtime import Runtime
 from cortex.storage.home import Homes
 
 
 class FileServices:
-    """People's folders: notes, what they gave, its text and its pictures."""
+    """The secrets, the backups, and what people keep: notes, tasks, snippets, files with their texts and pictures."""
 
     def __init__(
         self,
@@ -48,6 +53,18 @@ class FileServices:
     @property
     def hub(self) -> SharedHub:
         return self.runtime.hub
+
+    @cached_property
+    def vault(self) -> Vault:
+        return Vault(self.settings.secret_key)
+
+    @cached_property
+    def backups(self) -> Backups:
+        return Backups(self.settings, clock=self.runtime.clock)
+
+    @cached_property
+    def restores(self) -> Restores:
+        return Restores(self.settings)
 
     @cached_property
     def homes(self) -> Homes:
@@ -77,3 +94,11 @@ class FileServices:
     @cached_property
     def pictures(self) -> PicturesService:
         return PicturesService(runtime=self.runtime, homes=self.homes, maker=PictureMaker(sandbox=self._sandbox))
+
+    @cached_property
+    def tasks(self) -> TasksService:
+        return TasksService(self.runtime.db, self.hub)
+
+    @cached_property
+    def snippets(self) -> SnippetsService:
+        return SnippetsService(self.runtime.db)

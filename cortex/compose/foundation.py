@@ -11,7 +11,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cortex.base.crypto import Vault
 from cortex.base.settings import Settings
 from cortex.compose.files import FileServices
 from cortex.compose.presets import presets
@@ -26,14 +25,12 @@ from cortex.providers import ProviderContext, connect, list_models, look_at_mode
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.accounts.deletions import Deletions
 from cortex.services.agents.results import AgentResults
-from cortex.services.backup.backups import Backups
-from cortex.services.backup.restore import Restores
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.streams import OpenStreams
+from cortex.services.chat.titles import OpenedChats
 from cortex.services.chat.versions import Versions
 from cortex.services.content.journals import JournalsService
 from cortex.services.content.shared_lists import SharedLists
-from cortex.services.content.tasks import TasksService
 from cortex.services.health.audit_log import AuditLog
 from cortex.services.health.doctor import Doctor
 from cortex.services.health.live import LiveHealth
@@ -96,18 +93,6 @@ class Foundation(FileServices):
             yield
 
     @cached_property
-    def vault(self) -> Vault:
-        return Vault(self.settings.secret_key)
-
-    @cached_property
-    def backups(self) -> Backups:
-        return Backups(self.settings, clock=self.runtime.clock)
-
-    @cached_property
-    def restores(self) -> Restores:
-        return Restores(self.settings)
-
-    @cached_property
     def roles(self) -> Roles:
         return Roles(self.runtime.registry, self.homes, self.runtime.db)
 
@@ -144,10 +129,6 @@ class Foundation(FileServices):
     def journals(self) -> JournalsService:
         server = ServerJournals(clients=self.integration_clients)
         return JournalsService(self.runtime.db, self.runtime.clock, server.open)
-
-    @cached_property
-    def tasks(self) -> TasksService:
-        return TasksService(self.runtime.db, self.hub)
 
     @cached_property
     def shared_lists(self) -> SharedLists:
@@ -303,6 +284,10 @@ class Foundation(FileServices):
         return SlotSignal()
 
     @cached_property
+    def chats_to_name(self) -> OpenedChats:
+        return OpenedChats()
+
+    @cached_property
     def agent_results(self) -> AgentResults:
         return AgentResults(runtime=self.runtime, notifier=self.notices, is_watched=self.streams.is_watched)
 
@@ -312,6 +297,7 @@ class Foundation(FileServices):
             runtime=self.runtime,
             of_agent=self.agent_results.write_result,
             after_commit=(self.agent_results.committed, self.slot_signal.turn_ended),
+            after_done=(self.chats_to_name.add,),
         )
 
     @cached_property

@@ -19,6 +19,7 @@ from cortex.services.api.tokens import ApiTokens
 from cortex.services.api.tool_calls import ProgramTools
 from cortex.services.chat.composer import ComposerService
 from cortex.services.chat.imports import ChatImports
+from cortex.services.chat.titles import ModelTitles
 from cortex.services.health.everything import Belongings
 from cortex.services.health.first_steps import FirstStepsService
 from cortex.services.memory.distill import Distiller, QuietConversations
@@ -134,6 +135,16 @@ class Services(TurnServices):
     def composer(self) -> ComposerService:
         return ComposerService(
             runtime=self.runtime, preferences=self.preferences, roles=self.roles, models=self.models, tools=self.tools
+        )
+
+    @cached_property
+    def model_titles(self) -> ModelTitles:
+        return ModelTitles(
+            runtime=self.runtime,
+            accounts=self.accounts,
+            roles=self.roles,
+            calls=self.lone_calls,
+            opened=self.chats_to_name,
         )
 
     @cached_property

@@ -127,7 +127,9 @@ IDS = (
 ANY = dict.fromkeys(IDS.split(), "x")
 
 
-NO_PAGES = re.compile(r"\.(csv|json|md|zip|txt)$|/events$|/callback$|/export$|^/push/key$|^/databases|^/confirm$")
+NO_PAGES = re.compile(
+    r"\.(csv|json|md|zip|txt)$|/events$|/callback$|/export$|^/push/key$|^/databases|^/confirm$|^/palette$|/fitting$"
+)
 OF_SOMETHING = {  # linked where there is something of the kind, or for an admin
     "/c",  # by the keys g c, and by the phone's tabs
     "/lists",
@@ -226,6 +228,11 @@ async def test_every_answer_carries_the_policy_and_an_id(ada: Browser) -> None:
     assert without == []
 
 
+async def snippet(house: Cortex, user: User) -> str:
+    await house.snippets.add(user, "truffle", "Where are the truffles?", is_shared=False)
+    return (await house.snippets.list(user))[0].id
+
+
 async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
     """One of everything that has an id, all of it this person's and all of it about truffles."""
     user, db = person.user, house.runtime.db
@@ -304,6 +311,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "job_id": (await house.jobs.add(user, TRUFFLE_JOB)).id,
         "name": await house.notes.create(user, "Truffles"),
         "fact_id": (await house.memory.add(user, "I dig truffles.")).id,
+        "snippet_id": await snippet(house, user),
         "skill": await SkillsService(db, house.tools).create(user, "Truffle dig", "Where truffles are dug"),
         "role": "truffler",
         "token_id": await api_token(house, user),
@@ -407,6 +415,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         [(one.fact, await house.memory.history(user, one.fact.id)) for one in (await house.memory.view(user)).kept],
         await SkillsService(db, house.tools).read(user, ids["skill"]),
         await house.notes.agent_notes(user),
+        await house.snippets.list(user),
         await house.models.registry(user),
         await house.preferences.get(user),
         await house.preferences.persona(user),

@@ -77,6 +77,7 @@
     if (box.id !== 'text') return;
     if (!fits) { box.style.height = 'auto'; box.style.height = box.scrollHeight + 'px'; }
     box.value ? sessionStorage[draft] = box.value : delete sessionStorage[draft];
+    if (box.value === '/') import('/static/snippets.js?v=' + root.dataset.version).then(script => script.begin()).catch(() => {});
     if (event.isTrusted && pending()) { clearTimeout(again); unsent('held'); } // nobody is sent half a sentence
   });
   if (text() && !text().value && sessionStorage[draft]) { text().value = sessionStorage[draft]; setTimeout(typed, 300); }

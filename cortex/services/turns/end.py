@@ -58,12 +58,13 @@ class TurnEnd(Struct, frozen=True, kw_only=True):
 
     `of_agent`: called with the turn of a background agent as it ended; what it writes stands with the end, or neither.
     It gives the id of a turn of another conversation to start now, or "". `after_commit`: called with the id of each
-    turn that ended in this process; nobody calls it again later.
+    turn that ended in this process; nobody calls it again later. `after_done`: likewise, with each that was answered.
     """
 
     runtime: Runtime
     of_agent: Written | None = None
     after_commit: Sequence[Callable[[str], None]] = ()
+    after_done: Sequence[Callable[[Turn], None]] = ()
 
     @step(StepName.CLOSE)
     async def end_turn(self, turn: Turn, outcome: Outcome) -> str:
@@ -85,6 +86,8 @@ class TurnEnd(Struct, frozen=True, kw_only=True):
                 await record_case(repository, row, lesson(plans, calls), self.runtime.settings.secret_key)
             following = await self._leave(repository, row)
         self._closed(turn.id)
+        for listener in self.after_done if outcome.state == "done" else ():
+            listener(turn)
         return following
 
     @step(StepName.REFUSE)
