@@ -19,7 +19,7 @@ from tests.children import ROOT, environment, run
 from tests.e2e.caller import Caller
 from tests.e2e.crew import until
 from tests.e2e.daemon import Daemon
-from tests.homes import left_2026_11_27, left_before_light, left_before_prices
+from tests.homes import left_2026_11_27, left_before_face, left_before_light, left_before_prices
 from tests.homes.left_2026_11_21 import CUT_OFF, CUT_OFF_ONCE, DUE, ENDED, LINE, QUEUED, RULES, WAITING
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer
@@ -71,6 +71,16 @@ def wordy(tmp_path: Path) -> Iterator[tuple[Daemon, ScriptedServer]]:
     """The same of the version that kept log, plans and steps at length."""
     with ScriptedServer(*left_before_light.RULES) as model:
         daemon = unpacked("before_light.tar.xz", tmp_path, model, since_asked_s)
+        yield daemon, model
+        daemon.close()
+        assert model.problems == []
+
+
+@pytest.fixture
+def furnished(tmp_path: Path) -> Iterator[tuple[Daemon, ScriptedServer]]:
+    """The same of the version before the day had a page of its own."""
+    with ScriptedServer(*left_before_face.RULES) as model:
+        daemon = unpacked("before_face.tar.xz", tmp_path, model, since_asked_s)
         yield daemon, model
         daemon.close()
         assert model.problems == []
@@ -352,3 +362,34 @@ def the_old_chat_goes_on_and_is_exported_whole(daemon: Daemon, ada: Caller, logs
     for each in (old, turn):
         replayed = ada.get(f"/runs/{each.removeprefix('turn:')}?round=1&recipe=vector").text
         assert 'id="replay"' in replayed
+
+
+def test_a_day_begun_in_the_version_before_goes_on(furnished: tuple[Daemon, ScriptedServer]) -> None:
+    daemon, model = furnished
+    given = taken(daemon)
+    garden = "SELECT title FROM tasks WHERE list_name = ? ORDER BY position"
+    before = found(daemon, garden, left_before_face.LIST)
+    assert len(before) == len(left_before_face.PLANTS)
+    daemon.start()
+    with Caller(daemon) as ada:
+        ada.log_in()
+        answer_the_question(daemon, ada)
+        until(lambda: {state for (state,) in found(daemon, "SELECT state FROM turns")} <= set(LOOP_ENDS))
+        assert first_requests(model) == {QUEUED}, "a step that was kept is made again"
+        until(lambda: found(daemon, "SELECT state, result FROM slots") == [("done", "Rye is on your list.")])
+        what_was_set_up_works_on(daemon, ada, given)
+        assert found(daemon, garden, left_before_face.LIST) == before
+        the_day_is_shown(daemon, ada)
+    assert daemon.stop() == 0
+    assert " ERROR " not in daemon.log
+
+
+def the_day_is_shown(daemon: Daemon, ada: Caller) -> None:
+    """What was due is late, what was told is told once, what waits will be; the note and the guest are there."""
+    today = ada.get("/").text
+    assert left_before_face.DUE in today
+    assert left_before_face.LATER in ada.get("/reminders").text
+    told = found(daemon, "SELECT count(*) FROM notices WHERE text || title LIKE ?", f"%{left_before_face.TOLD}%")
+    assert told == [(1,)]
+    assert left_before_face.NOTE in ada.get("/notes").text
+    assert "Mia" in ada.get("/admin/users").text
