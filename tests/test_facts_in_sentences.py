@@ -9,6 +9,7 @@ import pytest
 from cortex.app import shipped_registry
 from cortex.base.model import PROFILES
 from cortex.services.accounts.accounts import CONFIRMED_FOR
+from cortex.services.accounts.device_links import DEVICE_LINK_LIFE
 from cortex.services.accounts.passwords import MIN_LENGTH
 from cortex.services.accounts.people import INVITATION_LIFE, LINK_LIFE
 from cortex.services.api.tokens import DAYS as TOKEN_DAYS
@@ -46,9 +47,11 @@ def test_what_the_pages_say_of_backups_is_what_is_kept() -> None:
 def test_links_and_passwords_last_as_long_as_they_say() -> None:
     minutes = LINK_LIFE // MINUTE
     assert INVITATION_LIFE == DAY
-    says("web/templates/setup.html", f"It works once, for {minutes} minutes", f"{MIN_LENGTH} characters or more")
+    says("web/templates/setup.html", f"It works once, for {minutes} minutes", f"{MIN_LENGTH} letters or more")
+    says("web/templates/start_parts.html", f"Good once, for {DEVICE_LINK_LIFE // MINUTE} minutes.", "until tomorrow")
     says("web/templates/users.html", f"for {minutes} minutes", "It works once, for a day")
-    says("web/templates/welcome.html", f"an invitation for a day, a link for a new password for {minutes} minutes")
+    in_welcome = f"an invitation for a day, a link for a new password for {minutes} minutes"
+    says("web/templates/welcome.html", in_welcome, f"{MIN_LENGTH} letters or more")
     says("web/serve.py", f"within {minutes} minutes")
     says("web/templates/password_again.html", f"every {CONFIRMED_FOR // MINUTE} minutes")
     says("web/templates/account.html", f"{MIN_LENGTH} characters or more")

@@ -26,6 +26,7 @@ from msgspec import Struct, field
 from starlette.types import Receive, Scope, Send
 
 from cortex.app import Cortex
+from cortex.base import scan
 from cortex.base.calm_pool import CalmPool
 from cortex.base.memory import give_back
 from cortex.base.record import field_names
@@ -203,6 +204,7 @@ class Renderer:
         )
         self.env.globals.update({"_": gettext, "static": lru_cache(maxsize=256)(self.static_url)})
         self.env.globals["MAX_ROUNDS"] = MAX_ROUNDS_CAP
+        self.env.globals["qr"] = lambda text: scan.load("web.qr").drawn(text)
         self.env.globals["site_version"] = lambda: self.version
         self.env.filters.update(
             {

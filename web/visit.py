@@ -21,6 +21,8 @@ from web.deps import ConfirmNeeded, login, services
 from web.frame import frame_of
 from web.render import ConfirmContext, Context, Renderer, respond
 
+ON_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # hosts by which every computer names itself
+
 
 class Visit(Struct, frozen=True, kw_only=True):
     """One request of a person, and the ways to answer it."""
@@ -43,6 +45,23 @@ class Visit(Struct, frozen=True, kw_only=True):
         """The templates."""
         pages: Renderer = self.request.app.state.pages
         return pages
+
+    @property
+    def origin(self) -> str:
+        """The address that this request came to, without a path."""
+        return str(self.request.base_url).rstrip("/")
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on: the set one, or the one that the system chose."""
+        return self.services.settings.port or (self.request.scope.get("server") or ("", 0))[1] or 0
+
+    @property
+    def address_for_others(self) -> str:
+        """The address to hand on: the one in force, else this request's where others can open that; "" for none."""
+        opening = self.services.opening
+        is_here = self.request.url.hostname in ON_THIS_MACHINE
+        return opening.address(opening.way, self.port) or ("" if is_here else self.origin)
 
     async def fields(self) -> dict[str, str]:
         """The fields of the form as text; of several by one name the last."""

@@ -114,6 +114,16 @@ def is_inside_name(host: str) -> bool:
     return False
 
 
+def with_scheme(url: str) -> str:
+    """The address with a scheme where it lacks one: `http` for a place in one's own network, `https` for any other."""
+    if "://" in url:
+        return url
+    host = url.partition("/")[0]
+    name = host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
+    is_inside = "." not in name or is_inside_name(name)
+    return f"{'http' if is_inside else 'https'}://{url}"
+
+
 def network_of(address: str) -> str:
     """Whose tries and connections count together: an IPv4 address, or the /64 of an IPv6 one, which one line has.
 

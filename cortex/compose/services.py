@@ -10,6 +10,7 @@ from functools import cached_property
 from cortex.compose.turns import TurnServices
 from cortex.integrations.web import Web
 from cortex.providers import embed
+from cortex.services.accounts.device_links import DeviceLinks
 from cortex.services.api.bare_calls import BareCalls
 from cortex.services.api.chats import ProgramChats
 from cortex.services.api.embeddings import ProgramEmbeddings
@@ -22,6 +23,7 @@ from cortex.services.chat.imports import ChatImports
 from cortex.services.chat.titles import ModelTitles
 from cortex.services.health.everything import Belongings
 from cortex.services.health.first_steps import FirstStepsService
+from cortex.services.health.opening import OpeningService
 from cortex.services.memory.distill import Distiller, QuietConversations
 from cortex.services.memory.facts import MemoryService
 from cortex.services.roles.settings import RoleDefaults
@@ -169,17 +171,24 @@ class Services(TurnServices):
     def first_steps(self) -> FirstStepsService:
         return FirstStepsService(
             db=self.runtime.db,
+            accounts=self.accounts,
             models=self.models,
             addresses=self.addresses,
             devices=self.devices,
-            integrations=self.integrations,
-            conversations=self.conversations,
-            settings=self.settings,
+            opening=self.opening,
         )
 
     @cached_property
     def today(self) -> TodayService:
         return TodayService(runtime=self.runtime, approvals=self.approvals)
+
+    @cached_property
+    def opening(self) -> OpeningService:
+        return OpeningService(db=self.runtime.db, settings=self.settings, clock=self.runtime.clock)
+
+    @cached_property
+    def device_links(self) -> DeviceLinks:
+        return DeviceLinks(db=self.runtime.db, clock=self.runtime.clock)
 
     @cached_property
     def usage(self) -> UsageService:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from sqlalchemy import Select, case, delete, func, insert, select, update
@@ -54,6 +54,9 @@ class LoginRow(Struct, frozen=True, kw_only=True):
     seen_at: datetime
     expires_at: datetime
     confirmed_until: datetime | None
+
+
+LinkPurpose = Literal["password", "device"]
 
 
 class SetupLinkRow(Struct, frozen=True, kw_only=True):
@@ -165,33 +168,38 @@ class AccountsRepository(SharedRepository):
 
     # --- one-time links
 
-    async def add_link(self, token: str, account_id: str | None, expires_at: datetime) -> None:
+    async def add_link(
+        self, token: str, account_id: str | None, expires_at: datetime, purpose: LinkPurpose = "password"
+    ) -> None:
         """Keep a link; older ones for the same purpose end with it."""
-        await self.session.execute(delete(SetupLinkTable).where(self._purpose(account_id)))
+        same = (self._purpose(account_id), SetupLinkTable.purpose == purpose)
+        await self.session.execute(delete(SetupLinkTable).where(*same))
         values = {"token_hash": token_hash(token), "account_id": account_id, "expires_at": expires_at}
-        await self.session.execute(insert(SetupLinkTable), values)
+        await self.session.execute(insert(SetupLinkTable), {**values, "purpose": purpose})
 
     async def forget_links(self, account_id: str) -> None:
         """Let no link for this account be used any more."""
         await self.session.execute(delete(SetupLinkTable).where(SetupLinkTable.account_id == account_id))
 
     @reading
-    async def link(self, token: str) -> SetupLinkRow | None:
-        """Return what an unused link in time is for, None for any other."""
+    async def link(self, token: str, purpose: LinkPurpose = "password") -> SetupLinkRow | None:
+        """Return whose an unused link in time is, None for any other, and for one of another purpose."""
         statement = selected(SetupLinkRow, SetupLinkTable).where(
+            SetupLinkTable.purpose == purpose,
             SetupLinkTable.token_hash == token_hash(token),
             SetupLinkTable.used_at.is_(None),
             SetupLinkTable.expires_at > self.clock(),
         )
         return await self._first(SetupLinkRow, statement)
 
-    async def use_link(self, token: str) -> bool:
-        """Use it up; False when it was used, is too old or never was."""
+    async def use_link(self, token: str, purpose: LinkPurpose = "password") -> bool:
+        """Use it up; False when it was used, is too old, for another purpose, or never was."""
         at = self.clock()
         change = (
             update(SetupLinkTable)
             .where(
                 SetupLinkTable.token_hash == token_hash(token),
+                SetupLinkTable.purpose == purpose,
                 SetupLinkTable.used_at.is_(None),
                 SetupLinkTable.expires_at > at,
             )
@@ -298,6 +306,14 @@ class AllLoginsRepository(SharedRepository):
     async def of_token(self, token: str) -> LoginRow | None:
         """The login in force of an active account that this token opens."""
         return await self._row_of(LoginRow, _login(), token_hash=token_hash(token), now=self.clock())
+
+    @reading
+    async def newest_but_from(self, addresses: Collection[str]) -> LoginRow | None:
+        """The login in force of anybody that was seen last and came from none of these addresses."""
+        statement = selected(LoginRow, LoginTable).where(
+            LoginTable.address.not_in([*addresses]), LoginTable.expires_at > self.clock()
+        )
+        return await self._first(LoginRow, statement.order_by(LoginTable.seen_at.desc()).limit(1))
 
     async def sweep(self) -> int:
         """Forget logins, links and tries whose time is long up; how many logins."""

@@ -118,6 +118,14 @@ class RoundsRepository(Repository):
         found = (await self.session.execute(last.order_by(RoundTable.created_at.desc()).limit(1))).first()
         return found.model if found is not None and found.state == "failed" else ""
 
+    @reading
+    async def answered_at(self, model: str) -> datetime | None:
+        """When this model answered last, None if it never did."""
+        last = select(RoundTable.created_at).where(
+            RoundTable.owner_id == self.owner_id, RoundTable.model == model, RoundTable.state == "answered"
+        )
+        return (await self.session.execute(last.order_by(RoundTable.created_at.desc()).limit(1))).scalar()
+
     async def release(self, turn_id: str) -> None:
         """The turn is over: what its calls still hold is free again."""
         await self._run(_releasing(), turn_id=turn_id)

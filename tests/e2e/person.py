@@ -37,7 +37,7 @@ def set_up(window: Window, daemon: Daemon, name: str = "Ada") -> None:
     page.fill("[name=name]", name)
     page.fill("[name=password]", PASSWORD)
     page.click("main button.primary")
-    page.wait_for_url("**/models**")
+    page.wait_for_url("**/start**")
 
 
 def log_in(window: Window, name: str = "Ada") -> None:

@@ -92,8 +92,8 @@ def test_a_server_is_connected_talked_to_and_stopped_on_the_page(
 ) -> None:
     window = opens(house.origin, ada.token)
     page = go(window, "/models/connect?preset=other")
-    page.locator("[name=base_url]").fill(plain.base_url)
-    page.locator("#connect button.primary").click()
+    page.locator("#pv-other [name=base_url]").fill(plain.base_url)
+    page.locator("#pv-other button.primary").click()
     row = page.locator("#choose tbody tr")
     expect(row).to_contain_text(MODEL)
     expect(row).to_contain_text("2k")  # by /props, not the 8,192 that it was trained for

@@ -30,7 +30,9 @@ async def test_the_button_makes_one(house: Cortex, ada: Browser) -> None:
     kept = await house.backups.kept()
     assert len(kept) == 1
     assert kept[0].name in (await ada.get(PAGE)).text
-    assert "0 h old" in (await ada.get("/health")).text
+    health = (await ada.get("/health")).text
+    assert "0 h old" in health
+    assert ("on this machine only" in health, "not encrypted" in health) == (True, True)
 
 
 async def test_why_it_failed_stands_there(house: Cortex, ada: Browser, tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ async def test_why_it_failed_stands_there(house: Cortex, ada: Browser, tmp_path:
 
 
 async def test_a_backup_is_restored_from_set_up_by_its_link_alone(first_visitor: httpx.AsyncClient) -> None:
-    assert "Or restore a backup" in (await first_visitor.get("/setup")).text
+    assert "Restore a backup instead" in (await first_visitor.get("/setup")).text
     refused = await first_visitor.post("/setup/restore", data={"token": "guessed", "backup": "/etc/passwd"})
     assert refused.status_code == 422
     assert "passwd" not in refused.text.replace('value="/etc/passwd"', "")

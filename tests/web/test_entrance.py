@@ -21,8 +21,8 @@ async def test_the_first_visitor_sets_up_and_is_logged_in(
     assert page.status_code == 200
     assert token not in page.text
     answer = await first_visitor.post("/setup", data={"token": f"#{token}", "name": "Ada", "password": PASSWORD})
-    assert answer.headers["location"] == "/models?welcome=1"
-    assert (await first_visitor.get("/models?welcome=1")).status_code == 200
+    assert answer.headers["location"] == "/start"
+    assert "Hello Ada. Four questions." in (await first_visitor.get("/start")).text
     assert [user.name for user in await empty_house.accounts.users()] == ["Ada"]
 
 

@@ -55,6 +55,7 @@ OPEN = {
     "/setup/restore",  # with the token of /setup only
     "/welcome",
     "/welcome/who",  # with the code of an invitation
+    "/join",  # with a code of one's own
     "/healthz",
     "/hooks/{address}",  # other programs, by a secret of the address
     "/mcp",  # other programs, by a token
@@ -134,6 +135,7 @@ OF_SOMETHING = {  # linked where there is something of the kind, or for an admin
     "/c",  # by the keys g c, and by the phone's tabs
     "/lists",
     "/models/connect/here",
+    "/start/states",
     "/models/edit",
     "/models/remove",
     "/memory/forget-all",

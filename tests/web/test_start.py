@@ -1,31 +1,169 @@
-"""The first steps: what is done and what is left, on a page of their own and in a new chat until they are hidden."""
+"""The first day's questions: tried on their page, and in a new chat until they are hidden."""
+
+import asyncio
+import re
+from pathlib import Path
 
 import httpx
+import pytest
+from fastapi import FastAPI
+from msgspec.structs import replace
 
 from cortex.app import Cortex
-from tests.web.conftest import PASSWORD, Browser
+from cortex.base.errors import UserError
+from cortex.services.accounts.device_links import DEVICE_LINK_LIFE
+from cortex.services.health.first_steps import FirstSteps
+from cortex.storage.accounts import AccountsRepository
+from tests.databases import house_settings
+from tests.web.conftest import PASSWORD, Browser, browser
+from web.security import COOKIE
 
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - as the page sets it
 MODEL = {"name": "local", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
 
 
-async def test_the_steps_say_what_is_done_and_what_is_left(house: Cortex, ada: Browser, bob: Browser) -> None:
-    (house.settings.home / "secret.key").touch()
+async def test_each_question_is_done_only_when_its_answer_was_tried(house: Cortex, ada: Browser, bob: Browser) -> None:
     page = (await ada.get("/start")).text
-    assert "1 of 5" in page
-    assert "Set-up: 1 of 5" in (await ada.get("/c/new")).text
-    assert "1 of 4" in (await bob.get("/start")).text
-    assert "Integrations" not in (await bob.get("/start")).text
-    for tip in ("Set CORTEX_BACKUP_TO", "Set CORTEX_BACKUP_PASSPHRASE", "Keep a copy of secret.key"):
-        assert (tip in page, tip in (await bob.get("/start")).text) == (True, False)
+    assert "Hello Ada. Four questions." in page
+    assert "Set-up: 1 of 4" in (await ada.get("/c/new")).text
     await house.models.save(ada.user, MODEL)
-    await house.conversations.new(ada.user)
-    assert "3 of 5" in (await ada.get("/start")).text
+    assert "Added, not tried" in (await ada.get("/start")).text
+    assert state_of(await house.first_steps.all(ada.user)) == {
+        "open": "todo",
+        "notify": "todo",
+        "model": "found",
+        "people": "works",  # Bob chose a password
+    }
+    member = (await bob.get("/start")).text
+    assert "Hello Bob. Two questions." in member
+    assert ("How will others open this?" in member, "Who else?" in member) == (False, False)
 
 
-async def test_who_hides_the_steps_meets_them_no_more_in_a_new_chat(ada: Browser) -> None:
+def state_of(first: FirstSteps) -> dict[str, str]:
+    return {step.name: step.state for step in first.steps}
+
+
+async def test_who_wants_nobody_else_says_so(house: Cortex, ada: Browser) -> None:
+    assert (await ada.post("/start/open", way="here")).status_code == 303
+    assert state_of(await house.first_steps.all(ada.user))["open"] == "works"
+    assert "This machine only" in (await ada.get("/start")).text
+
+
+async def test_opening_it_to_the_network_sets_what_that_needs_and_is_done_when_a_phone_came(
+    house: Cortex, ada: Browser
+) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(house.restarts.until_due())
+        await asyncio.sleep(0)  # whoever serves waits for it now
+        assert (await ada.post("/start/open", way="network")).headers["location"] == "/start?open=open"
+    assert house.restarts.is_asked
+    texts = {name: row.value for name, row in (await house.server_settings.rows()).items()}
+    assert texts == {"host": EVERYWHERE, "allow_plain_http": "lan"}
+    house.settings.hold({"host": EVERYWHERE, "allow_plain_http": "lan"})  # as the start behind it does
+    opening = house.first_steps.opening
+    assert (await opening.look(8484)).works is False
+    await house.accounts.login("Ada", PASSWORD, "192.168.1.30", "Mozilla/5.0 (Linux; Android 15) Firefox/140.0")
+    seen = await opening.look(8484)
+    assert (seen.way, seen.works, "Firefox" in seen.agent) == ("network", True, True)
+
+
+async def test_a_name_with_https_is_set_without_a_restart_and_a_wrong_one_is_refused(
+    house: Cortex, ada: Browser
+) -> None:
+    for wrong in ("", "no name", "a/b", "localhost", "-x.example.org", "cortex.example.org/path"):
+        refused = await ada.post("/start/open", way="anywhere", name=wrong)
+        assert (refused.status_code, "Write a host name" in refused.text) == (422, True), wrong
+    await ada.post("/start/open", way="anywhere", name="https://Cortex.example.org/")
+    assert (house.settings.public_url, house.settings.trusted_proxies) == (
+        "https://cortex.example.org",
+        ("127.0.0.1",),
+    )
+    page = (await ada.get("/start?open=open")).text
+    assert ("cortex.example.org {" in page, "unless you keep it" in page) == (True, True)
+    await ada.post("/start/keep")
+    assert "unless you keep it" not in (await ada.get("/start")).text
+    tested = (await ada.post("/start/test")).text
+    assert "cannot be asked from here" in tested, "what is missing is said"
+    assert state_of(await house.first_steps.all(ada.user))["open"] == "waiting"
+    await house.opening.note(ada.user, "https://cortex.example.org", "a phone")
+    assert state_of(await house.first_steps.all(ada.user))["open"] == "works"
+
+
+async def test_what_was_given_outside_is_not_asked_for_and_says_so(tmp_path: Path) -> None:
+    async with Cortex.at_rest(house_settings(tmp_path / "given", public_url="https://given.example")) as house:
+        with pytest.raises(UserError, match="CORTEX_PUBLIC_URL is set outside"):
+            house.opening.changes("here")
+
+
+async def test_a_code_logs_one_more_device_in_once_and_sets_no_password(
+    house: Cortex, app: FastAPI, ada: Browser
+) -> None:
+    here = await ada.post("/start/device", open="notify")
+    assert (here.status_code, "/join#" in here.text) == (422, False), "nobody else can open it"
+    house.settings.hold({"public_url": "https://localhost"})
+    page = (await ada.post("/start/device", open="notify")).text
+    found = re.search(r"/join#([\w-]+)", page)
+    assert found
+    assert '<span class="qr" role="img"' in page
+    assert found.group(1) not in (await ada.get("/start")).text
+    async with browser(app) as phone:
+        assert (await phone.get("/join")).status_code == 200
+        assert (await phone.post("/welcome", data={"token": found.group(1), "password": PASSWORD})).status_code == 422
+        came = await phone.post("/join", data={"token": found.group(1)})
+        assert came.headers["location"] == "/start?open=notify"
+        assert "Hello Ada" in (await phone.get("/start")).text
+        assert (await phone.get("/admin/users")).headers["location"].startswith("/confirm"), "the password is not given"
+    async with browser(app) as late:
+        again = await late.post("/join", data={"token": found.group(1)})
+        assert (again.status_code, "used already" in again.text) == (403, True)
+
+
+async def test_a_code_for_a_device_ends_with_the_password_and_in_ten_minutes(
+    house: Cortex, app: FastAPI, ada: Browser
+) -> None:
+    token = await house.device_links.new(ada.user)
+    await house.accounts.sign_out_everywhere(ada.http.cookies[COOKIE])
+    assert await house.device_links.owner(token) is None
+    newer = await house.device_links.new(ada.user)
+    assert await house.device_links.owner(newer) == ada.user
+    later = replace(house.device_links, clock=lambda: house.runtime.clock() + DEVICE_LINK_LIFE)
+    late = AccountsRepository(house.runtime.db, clock=later.clock)
+    assert await late.link(newer, "device") is None
+
+
+async def test_somebody_is_invited_by_a_code_and_the_question_is_done_when_they_came(
+    house: Cortex, ada: Browser, visitor: httpx.AsyncClient
+) -> None:
+    await house.accounts.set_active("Bob", False)
+    assert state_of(await house.first_steps.all(ada.user))["people"] == "todo"
+    page = (await ada.post("/start/invite", name="Mia")).text
+    link = re.search(r"/welcome#([\w-]+)", page)
+    assert link
+    assert ("Let Mia scan this" in page, "Waiting for Mia" in page) == (True, True)
+    assert "on this computer only" in page, "nobody else can open it yet"
+    assert (await ada.post("/start/invite", name="Mia")).status_code == 409
+    await visitor.post("/welcome", data={"token": link.group(1), "password": PASSWORD})
+    assert state_of(await house.first_steps.all(ada.user))["people"] == "works"
+    states = (await ada.fragment("/start/states?was=here")).text
+    assert 'hx-target="#state-people"' in states
+    assert "Mia" in states
+
+
+async def test_a_page_that_waits_loads_itself_anew_once_another_way_is_open(ada: Browser) -> None:
+    assert "hx-refresh" not in (await ada.fragment("/start/states?was=here")).headers
+    assert (await ada.fragment("/start/states?was=network")).headers["hx-refresh"] == "true"
+
+
+async def test_mail_is_done_when_a_test_went_out(house: Cortex, ada: Browser) -> None:
+    refused = await ada.post("/start/tell", channel="email", address="ada@example.org")
+    assert refused.status_code in (422, 200)
+    assert state_of(await house.first_steps.all(ada.user))["notify"] == "todo"
+
+
+async def test_who_hides_the_questions_meets_them_no_more_in_a_new_chat(ada: Browser) -> None:
     await ada.post("/start", hidden="1")
     assert "Set-up:" not in (await ada.get("/c/new")).text
-    assert "Show this in" in (await ada.get("/start")).text
+    assert "Show this on" in (await ada.get("/start")).text
     await ada.post("/start")
     assert "Set-up:" in (await ada.get("/c/new")).text
 

@@ -12,6 +12,7 @@ from cortex.services.models.presets import Preset
 from web.deps import Text, Texts
 from web.render import Context, described
 from web.routes import PageRouter
+from web.security import local_path
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
@@ -33,7 +34,8 @@ class ModelConnectContext(Context, frozen=True, kw_only=True):
     ticked: Sequence[str] = described("ids that are chosen", default=())
     q: str = described("the words of the filter", default="")
     is_silent: bool = described("whether the first that is ticked did not answer", default=False)
-    here: Sequence[LocalServer] | None = described("servers on this machine that answer; None: not asked", default=None)
+    here: Sequence[LocalServer] | None = described("what a look on this machine found; None: not asked", default=None)
+    back: str = described("the page that a choice leads back to, where that is not the list of models", default="")
 
 
 @router.get("/models/connect")
@@ -44,14 +46,16 @@ async def show(visit: UserVisit, preset: str = "") -> Response:
 
 @router.post("/models/connect")
 async def connect(
-    visit: UserVisit, preset: Text = "", base_url: Text = "", api_key: Text = "", ca: Text = ""
+    visit: UserVisit, preset: Text = "", base_url: Text = "", api_key: Text = "", ca: Text = "", back: Text = ""
 ) -> Response:
-    """Ask the server for its models."""
+    """Ask the server for its models: what it answers, or why it does not, stands on its card."""
     try:
         listing = await visit.services.model_connecting.connect(visit.user, preset, base_url, api_key, ca)
     except REFUSALS as refused:
-        return await _page(visit, preset=preset, base_url=base_url, ca=ca, refused=refused)
-    return await _page(visit, listing=listing, ticked=_first_ticks(listing))
+        known = any(one.id == preset for one in visit.services.models.presets)
+        block = "card" if known else "connect"
+        return await _page(visit, preset=preset, base_url=base_url, ca=ca, refused=refused, back=back, block=block)
+    return await _page(visit, listing=listing, ticked=_first_ticks(listing), back=back)
 
 
 @router.post("/models/connect/more")
@@ -86,15 +90,15 @@ async def use(
     anyway: Text = "",
 ) -> Response:
     """Add what is ticked, once the first of it has answered; `anyway`: without asking."""
-    connecting = visit.services.model_connecting
+    connecting, back = visit.services.model_connecting, (await visit.fields()).get("back", "")
     try:
         added = await connecting.use(visit.user, provider, base_url, pick or (), key=api_key, is_checked=not anyway)
     except REFUSALS as refused:
-        return await _refused_choice(visit, provider, base_url, pick or (), refused)
+        return await _refused_choice(visit, provider, base_url, pick or (), refused, back)
     names = ", ".join(entry.name for entry in added[:3]) + (f" and {len(added) - 3} more" if len(added) > 3 else "")
     first = (await visit.services.models.registry(visit.user)).default[:1]
     answers = f" {first[0]} answers from now on." if first == (added[0].name,) else ""
-    return visit.redirect("/models", f"Added: {names}.{answers}")
+    return visit.redirect(local_path(back, "/models"), f"Added: {names}.{answers}")
 
 
 @router.post("/models/connect/forget")
@@ -106,13 +110,13 @@ async def forget(visit: UserVisit) -> Response:
 
 @router.get("/models/connect/here")
 async def look_here(visit: UserVisit) -> Response:
-    """The servers on this machine that answer; nothing for a member."""
+    """Look for servers on this machine; nothing for a member."""
     here = await visit.services.model_connecting.here(visit.user)
     return await _page(visit, here=here, block="here")
 
 
 async def _refused_choice(
-    visit: Visit, provider: str, base_url: str, ticked: Sequence[str], refused: CortexError
+    visit: Visit, provider: str, base_url: str, ticked: Sequence[str], refused: CortexError, back: str
 ) -> Response:
     """The list again with what was ticked, or the form where the server gives no list any more."""
     try:
@@ -120,7 +124,7 @@ async def _refused_choice(
     except REFUSALS:
         return await _page(visit, refused=refused)
     is_silent = isinstance(refused, ProviderError)
-    return await _page(visit, listing=listing, ticked=ticked, refused=refused, is_silent=is_silent)
+    return await _page(visit, listing=listing, ticked=ticked, refused=refused, is_silent=is_silent, back=back)
 
 
 async def _page(
@@ -135,6 +139,7 @@ async def _page(
     q: str = "",
     is_silent: bool = False,
     here: Sequence[LocalServer] | None = None,
+    back: str = "",
     block: str = "connect",
 ) -> Response:
     errors = _errors(refused)
@@ -152,6 +157,7 @@ async def _page(
         q=q,
         is_silent=is_silent,
         here=here,
+        back=local_path(back, ""),
     )
     status = 200 if refused is None else 409 if isinstance(refused, Conflict) else 422
     return await visit.show("model_connect.html", context, block=block, status=status)

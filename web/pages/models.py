@@ -122,7 +122,6 @@ class ModelsContext(Context, frozen=True, kw_only=True):
     hosts: Mapping[str, str] = described("own model -> its server", default_factory=dict)
     waiting_at: str = described("the server whose key is stored without a model", default="")
     chain_length: int = described("how many places a chain has on this page", default=CHAIN_LENGTH)
-    is_welcome: bool = described("whether the account was made a moment ago", default=False)
     report: TestReport | None = described("what a test found", default=None)
     is_part: bool = described("whether the list goes along with the report", default=False)
     fault: RegistryFault | None = described("why the file cannot be read", default=None)
@@ -150,9 +149,9 @@ class ModelContext(Context, frozen=True, kw_only=True):
 
 
 @router.get("/models")
-async def show(visit: UserVisit, welcome: bool = False) -> Response:
+async def show(visit: UserVisit) -> Response:
     """The models and the chains."""
-    return await visit.show("models.html", await _list(visit, is_welcome=welcome))
+    return await visit.show("models.html", await _list(visit))
 
 
 @router.get("/models/new")
@@ -269,7 +268,7 @@ async def _entry(visit: Visit, name: str) -> ModelEntry:
     return found
 
 
-async def _list(visit: Visit, *, is_welcome: bool = False, report: TestReport | None = None) -> ModelsContext:
+async def _list(visit: Visit, *, report: TestReport | None = None) -> ModelsContext:
     registry = await visit.services.models.shown(visit.user)
     return ModelsContext(
         registry=registry,
@@ -277,7 +276,6 @@ async def _list(visit: Visit, *, is_welcome: bool = False, report: TestReport | 
         presets=visit.services.models.presets,
         hosts={entry.name: host_of(entry.provider, entry.base_url) for entry in registry.own},
         waiting_at=host_of(registry.waiting.provider, registry.waiting.base_url) if registry.waiting else "",
-        is_welcome=is_welcome,
         report=report,
         is_part=report is not None and wants_fragment(visit.request),
         fault=await visit.services.models.fault(visit.user),

@@ -13,7 +13,7 @@ from web.security import client, set_login
 
 router = PageRouter()
 
-FIRST_PAGE = "/models?welcome=1"
+FIRST_PAGE = "/start"
 
 
 class SetupContext(Context, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ async def show(request: Request, services: Services) -> Response:
 async def set_up(
     request: Request, services: Services, token: Text = "", name: Text = "", password: Text = "", time_zone: Text = ""
 ) -> Response:
-    """Make the admin, log them in, and go on to the models; once an account exists, to the login page."""
+    """Make the admin, log them in, and go on to the first questions; once an account exists, to the login page."""
     if await services.accounts.has_users():
         return RedirectResponse("/login", 303)
     try:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from fastapi import Form
 from fastapi.responses import Response
@@ -36,8 +35,6 @@ NAV = NavEntry(
     about="Invite people, disable accounts, reset passwords.",
     state=_state,
 )
-
-HERE_ONLY = ("localhost", "127.0.0.1", "::1")  # hosts by which every computer names itself
 
 
 class UsersContext(Context, frozen=True, kw_only=True):
@@ -145,9 +142,9 @@ async def _account(services: Services, user_id: str) -> AccountRow:
 
 async def _linked(visit: Visit, token: str, name: str, *, is_new: bool = False) -> Response:
     """The page with a fresh link that sets this person's password."""
-    link = f"{visit.services.settings.public_url or str(visit.request.base_url).rstrip('/')}/welcome#{token}"
-    is_here_only = urlsplit(link).hostname in HERE_ONLY
-    context = replace(await _people(visit), link=link, is_here_only=is_here_only, link_name=name, is_new=is_new)
+    place = visit.address_for_others
+    link = f"{place or visit.origin}/welcome#{token}"
+    context = replace(await _people(visit), link=link, is_here_only=not place, link_name=name, is_new=is_new)
     return await visit.show("users.html", context)
 
 

@@ -174,6 +174,7 @@
     return answer ? answer.text() : [...from.querySelectorAll('.md')].map(text => text.innerText).join('\n\n') || from.innerText;
   };
   const copy = async button => {
+    if (button.dataset.share && navigator.share) return navigator.share({ url: button.dataset.share }).catch(() => {}); // called off
     const from = button.matches('[data-copy]') ? button.closest('.code,.say').querySelector('code') : button.closest('.turn').querySelector('.said,.prose');
     try { await navigator.clipboard.writeText(await wholeOf(from)); say('Copied.'); button.classList.add('did'); setTimeout(() => button.classList.remove('did'), 1200); }
     catch { say('Copying was blocked.'); }

@@ -13,7 +13,7 @@
   // what this browser subscribed: endpoint, key of the house, the device's id, when the house was last told
   const kept = () => JSON.parse(localStorage.push ?? 'null');
   const keep = what => localStorage.push = JSON.stringify(what);
-  if (!$('#side')) { // a visitor's page: the next login is told of the device, which belongs to a login
+  if (!document.body.dataset.user) { // a visitor's page: the next login is told of the device, which belongs to a login
     if (kept()) keep({ ...kept(), at: 0 });
     return;
   }

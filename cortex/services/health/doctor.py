@@ -32,6 +32,7 @@ from cortex.services.health.audit_log import MEND, AuditLog
 from cortex.services.health.finding import (
     Finding,
     State,
+    backup_advice,
     bad,
     good,
     open_files_finding,
@@ -314,7 +315,7 @@ class Doctor(Struct):
             return bad("backup", f"{text} The next failed: {state.error}", "See Backups.")
         if age_h > BACKUP_OLD_H:
             return warn("backup", text, "`cortex backup`, or set CORTEX_BACKUP_NIGHTLY.")
-        return good("backup", text)
+        return good("backup", " ".join((text, *backup_advice(self.settings))))
 
     async def _systems(self) -> list[Finding]:
         """Return how each outside system stood when it was last used; none is asked now."""

@@ -1,6 +1,6 @@
 """One check of the doctor and how it stands; what it says of the proxies, the files of this version, and plug-ins."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
@@ -11,6 +11,7 @@ from cortex.base import packed, scan, trust
 from cortex.base.errors import CortexError, DamagedFile
 from cortex.base.open_files import FEW, WANTED, OpenFiles
 from cortex.base.record import as_dict
+from cortex.base.settings import Settings
 from cortex.base.tokens import VOCABULARY_CRC
 from cortex.services.tools.plugins import Plugin
 
@@ -51,6 +52,16 @@ def open_files_finding(seen: OpenFiles) -> Finding:
     if seen.most >= FEW and seen.count < 0.8 * seen.most:
         return good("open files", text)
     return warn("open files", text, f"Allow the process {WANTED:,} (ulimit -Hn, LimitNOFILE) and restart it.")
+
+
+def backup_advice(settings: Settings) -> Iterator[str]:
+    """Yield what would make backups safer, none of which is wrong as it is."""
+    if not settings.backup_to:
+        yield "They are on this machine only: Settings, Place, names another disk or s3://bucket."
+    if not settings.backup_passphrase:
+        yield "They are not encrypted: Settings, Passphrase."
+    if settings.key_file.is_file():
+        yield f"None contains {settings.key_file.name}: keep a copy elsewhere, without it stored keys cannot be read."
 
 
 OUTGOING = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")

@@ -80,10 +80,11 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 class LocalServer(Struct, frozen=True, kw_only=True):
-    """A server on this machine that answers, and how many models it has."""
+    """A kind of server as it stands on this machine: how many models it has, None where none answers."""
 
     preset: Preset
-    models: int
+    models: int | None = None
+    is_connected: bool = False
 
 
 class ModelConnecting(Struct):
@@ -182,18 +183,19 @@ class ModelConnecting(Struct):
             await self.models.store.write(user.id, file, file.model_copy(update={"waiting": None}), version)
 
     async def here(self, user: User) -> Sequence[LocalServer]:
-        """The servers on this machine that answer and are not connected yet; for admins only.
+        """Each kind of server that may be on this machine, as it stands; for admins only. Connected ones are not asked.
 
         Each is given 3 s, all at the same time: a busy machine answers late.
         """
         if not user.is_admin:
             return ()
         own = {entry.base_url for entry in (await self.models.shown(user)).own}
-        wanted = [preset for preset in self.models.presets if preset.is_local and preset.base_url not in own]
-        found = await asyncio.gather(*(self._answers(user, preset) for preset in wanted))
-        return [one for one in found if one is not None]
+        local = [preset for preset in self.models.presets if preset.is_local]
+        return await asyncio.gather(*(self._look(user, preset, preset.base_url in own) for preset in local))
 
-    async def _answers(self, user: User, preset: Preset) -> LocalServer | None:
+    async def _look(self, user: User, preset: Preset, is_connected: bool) -> LocalServer:
+        if is_connected:
+            return LocalServer(preset=preset, is_connected=True)
         policy = self.models.policy(user, preset.base_url)
         server = ModelServer(
             provider=preset.provider, base_url=preset.base_url, policy=policy, limit_s=HERE_S, is_brief=True
@@ -201,7 +203,7 @@ class ModelConnecting(Struct):
         try:
             return LocalServer(preset=preset, models=len((await self.ask(server)).models))
         except ProviderError:
-            return None
+            return LocalServer(preset=preset)
 
     def _place(self, preset_id: str, base_url: str, ca: str) -> ServerAddress:
         """Where a preset's server is; UserError when that is not said."""

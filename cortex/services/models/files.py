@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
+from cortex.base.address import with_scheme
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
 from cortex.base.model import OFFLINE, TIMEOUT_S
@@ -36,8 +37,9 @@ Dollars = Annotated[float, Field(ge=0, le=10_000)]
 
 
 def _web_address(url: str) -> str:
-    if not url:
+    if not url.strip():
         return ""
+    url = with_scheme(url.strip())
     try:
         web_place(url)
         parts = urlsplit(url)

@@ -39,13 +39,17 @@ class LoginTable(Table):
 
 
 class SetupLinkTable(Table):
-    """A one-time link: without an account it makes the first admin, with one it sets that account's password."""
+    """A one-time link: without an account it makes the first admin, with one it does for that account what it is for.
+
+    `purpose`: `password` sets one, `device` logs another device in.
+    """
 
     __tablename__ = "setup_links"
     token_hash: Mapped[str] = mapped_column(primary_key=True)
     account_id: Mapped[str | None] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"))
     expires_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
+    purpose: Mapped[str] = mapped_column(server_default="password")
 
 
 class AttemptTable(Table):
