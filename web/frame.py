@@ -3,7 +3,7 @@
 No rule of its own: the conversations come grouped from their service, the preferences from theirs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fastapi import Request
 
@@ -13,6 +13,9 @@ from cortex.base.user import User
 from cortex.services.chat.conversations import DayGroup
 from web.render import Frame, NavEntry, SideGroup, SideItem
 from web.toast import take
+
+CHAT = NavEntry(title="Chat", href="/", icon="chat", order=0)  # the newest one
+TABS = ("/today", CHAT.href, "/tasks", "/more")
 
 
 async def frame_of(
@@ -27,23 +30,32 @@ async def frame_of(
     nav = await entries_for(request, services, user)
     below = [entry for entry in nav if f"{here}/".startswith(f"{entry.href}/")]
     open_page = max(below, key=lambda entry: len(entry.href), default=None)
+    by_address = {entry.href: entry for entry in nav}
     chosen = await services.preferences.get(user)
     warnings = (lasting_warning(services.settings), *await services.doctor.slips(user))
     unread = await services.notices.unread(user.id)
+    is_well = await services.doctor.is_well() and not await services.doctor.failing_model(user)
+    groups = side_groups(await services.conversations.list(user))
     return Frame(
         user=user,
         theme=chosen.theme,
         density=chosen.density,
         keys=chosen.keys,
         here=open_page.href if open_page else here,
+        path=request.url.path,
         nav=tuple(entry for entry in nav if not entry.under),
-        up=next((entry for entry in nav if open_page and entry.href == open_page.under), None),
-        groups=side_groups(await services.conversations.list(user)),
+        up=by_address.get(open_page.under) if open_page else None,
+        top=_top(open_page, by_address),
+        tabs=tuple(
+            CHAT if href == CHAT.href else by_address[href] for href in TABS if href in (CHAT.href, *by_address)
+        ),
+        groups=groups,
         conversation_id=conversation_id,
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
         unread=unread,
         is_news=bool(unread) and await services.notices.is_news(user.id, request.url.path),
-        is_well=await services.doctor.is_well() and not await services.doctor.failing_model(user),
+        is_well=is_well,
+        first_steps=await services.first_steps.left(user) if is_well else None,
         warning=" ".join(filter(None, warnings)),
         halts=tuple(await services.stop_all.shown(user)),
         toast=take(request),
@@ -55,6 +67,13 @@ def lasting_warning(settings: Settings) -> str:
     if settings.allow_plain_http == "lan" and not settings.is_loopback and not settings.public_url.startswith("https"):
         return "This page is served without https: whoever can listen on this network can read passwords and answers."
     return ""
+
+
+def _top(entry: NavEntry | None, by_address: Mapping[str, NavEntry]) -> str:
+    """Return the address of the sidebar's line by whose cards this page is reached."""
+    while entry and entry.under:
+        entry = by_address.get(entry.under)
+    return entry.href if entry else ""
 
 
 async def entries_for(request: Request, services: Cortex, user: User) -> tuple[NavEntry, ...]:

@@ -32,6 +32,7 @@ from cortex.base.memory import give_back
 from cortex.base.record import field_names
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
+from cortex.services.health.first_steps import FirstSteps
 from cortex.services.turns.stop_all import HaltView
 from web import figures, words
 
@@ -110,15 +111,19 @@ class Frame(Struct, frozen=True, kw_only=True):
     density: Literal["normal", "dense"] = described("from the account's preference", default="normal")
     keys: bool = described("whether single-key shortcuts are on", default=True)
     here: str = described("href of the nav entry that is open", default="")
+    path: str = described("the path of this page, to come back to", default="/")
     nav: tuple[NavEntry, ...] = described("the sidebar's pages, sorted, allowed for this user", default=())
     up: NavEntry | None = described("the page whose card leads to the open one", default=None)
     groups: tuple[SideGroup, ...] = described("the sidebar's conversations by day", default=())
     conversation_id: str = described("the open conversation", default="")
+    top: str = described("href of the sidebar's line that leads to the open page", default="")
+    tabs: tuple[NavEntry, ...] = described("the places below every page of a phone but the chat", default=())
     counts: dict[str, int] = described("href -> number shown in the sidebar", default_factory=dict)
     waiting: tuple[str, ...] = described("conversations with a question that waits for the person", default=())
     unread: int = described("how many notices wait to be read", default=0)
     is_news: bool = described("whether an unread notice leads to this page", default=False)
     is_well: bool = described("whether the daemon's checks are all green", default=True)
+    first_steps: FirstSteps | None = described("the set-up, while some of it is left", default=None)
     warning: str = described("a lasting red banner: plain HTTP on a network, a slip in a file", default="")
     halts: tuple[HaltView, ...] = described(
         "what is stopped, in a banner with who, when and how to lift it", default=()
@@ -129,6 +134,12 @@ class Frame(Struct, frozen=True, kw_only=True):
     def waiting_elsewhere(self) -> tuple[str, ...]:
         """The waiting conversations that are not open here."""
         return tuple(one for one in self.waiting if one != self.conversation_id)
+
+    @property
+    def working(self) -> tuple[SideItem, ...]:
+        """The conversations, jobs' among them, that work just now; not the open one, and none that waits."""
+        here = (*self.waiting, self.conversation_id)
+        return tuple(one for group in self.groups for one in group.items if one.running_turn and one.id not in here)
 
 
 class Context(Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ AT = """() => {
     if (!one) return false;
     const style = getComputedStyle(one);
     return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0
-      || one !== e && (one.matches(':focus-within') && one.matches('.find,.inset,.composer'));
+      || one !== e && (one.matches(':focus-within') && one.matches('.inset,.composer'));
   });
   const box = e.getBoundingClientRect();
   return { number: met.get(e), name: (e.id || e.outerHTML).slice(0, 80), isSeen: seen,

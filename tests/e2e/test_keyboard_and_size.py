@@ -184,9 +184,9 @@ def test_no_page_scrolls_sideways_on_a_narrow_window(house: Daemon, ada: Caller,
 
 
 HEAD_IN_SIGHT = """() => {
-  const at = document.querySelector('header.top [href="/stop-all"]').getBoundingClientRect();
+  const at = document.querySelector('header.top [popovertarget=menu]').getBoundingClientRect();
   const seen = document.elementFromPoint(at.left + at.width / 2, at.top + at.height / 2);
-  return scrollY > 0 && seen?.closest('[href="/stop-all"]') !== null;
+  return scrollY > 0 && seen?.closest('[popovertarget=menu]') !== null;
 }"""
 
 
@@ -202,11 +202,12 @@ def test_the_banner_of_a_stop_stays_in_sight_and_leaves_the_head_to_be_pressed(
     page.reload()
     page.evaluate("() => { document.querySelector('#log').style.paddingBlockEnd = '2000px'; scrollTo(0, 1000); }")
     poll(lambda: page.evaluate(HEAD_IN_SIGHT))
-    lift = page.get_by_role("link", name="Resume")
+    lift, chat = page.get_by_role("button", name="Resume"), page.url
     expect(lift).to_be_in_viewport()
     lift.click()
-    page.get_by_role("button", name="Resume").click()
     expect(lift).to_be_hidden()
+    expect(page).to_have_url(chat)
+    expect(page.locator(".toast")).to_contain_text("Resumed")
 
 
 def _overflow_of(page: Page, path: str) -> int:

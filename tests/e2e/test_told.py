@@ -104,23 +104,25 @@ def test_a_refusal_that_no_part_of_the_page_shows_is_told(house: Daemon, ada: Ca
     forgive(window, "404", "htmx:sse")
 
 
-def test_the_list_of_chats_follows_what_is_typed_into_the_search(house: Daemon, ada: Caller, opens: Opens) -> None:
+def test_what_is_found_follows_what_is_typed_into_the_search(house: Daemon, ada: Caller, opens: Opens) -> None:
     page = new_chat(opens(house.origin, ada.token))
     ask(page, "add quinces to my shopping list")
-    page.locator(".find input").press_sequentially("quinc")
-    expect(page.locator("#convs .hits li").first).to_contain_text("quinces")
-    page.fill(".find input", "")
-    expect(page.locator("#convs .hits")).to_have_count(0)
+    page.goto("/search")
+    page.locator("main [name=q]").press_sequentially("quinc")
+    expect(page.locator("#found .hits li").first).to_contain_text("quinces")
+    page.fill("main [name=q]", "")
+    expect(page.locator("#found .hits")).to_have_count(0)
 
 
 def test_a_slow_search_does_not_keep_later_letters_waiting(house: Daemon, ada: Caller, opens: Opens) -> None:
     page = new_chat(opens(house.origin, ada.token))
     ask(page, "add medlars to my shopping list")
-    page.route("**/search?q=med", lambda _route: None)  # is never answered
-    with page.expect_request("**/search?q=med"):
-        page.fill(".find input", "med")
-    page.fill(".find input", "medlars")
-    expect(page.locator("#convs .hits li").first).to_contain_text("medlars")
+    page.goto("/search")
+    page.route("**/search?q=med&*", lambda _route: None)  # is never answered
+    with page.expect_request("**/search?q=med&*"):
+        page.fill("main [name=q]", "med")
+    page.fill("main [name=q]", "medlars")
+    expect(page.locator("#found .hits li").first).to_contain_text("medlars")
 
 
 def test_rounds_set_back_to_the_default_count_again(house: Daemon, ada: Caller, opens: Opens) -> None:

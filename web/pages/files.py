@@ -27,7 +27,7 @@ from web.visit import UserVisit, Visit
 router = PageRouter()
 UPLOADS = "/files"
 AT_ONCE = 5  # whole ones in one form; a script sends each by itself
-NAV = NavEntry(title="Files", href=UPLOADS, icon="folder", order=19)
+NAV = NavEntry(title="Files", href=UPLOADS, icon="folder", order=25)
 NO_STARTS: Mapping[str, int] = MappingProxyType({"start": 0, "deleted": 0})
 NO_FILE = "Choose a file first."
 PIECE_BYTES = 262_144

@@ -1,19 +1,19 @@
-"""More and Admin: a card for each page that is not in the sidebar, with how it is just now."""
+"""More and Admin: a card for each page that is not in the sidebar, and the word near the person's name."""
 
 from collections.abc import Sequence
 
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import CortexError
 from web.frame import entries_for
-from web.render import ADMIN, MORE, Context, NavEntry, described
+from web.render import ADMIN, MORE, Context, NavEntry, described, wants_fragment
 from web.routes import PageRouter
 from web.visit import AdminVisit, UserVisit, Visit
 
 router = PageRouter()
 NAV = (
-    NavEntry(title="More", href=MORE, icon="fold", order=90),
-    NavEntry(title="Admin", href=ADMIN, icon="shield", order=95),
+    NavEntry(title="More", href=MORE, icon="dots", order=90),
+    NavEntry(title="Admin", href=ADMIN, icon="gear", order=95, under=MORE, about="The server: people, models, health."),
 )
 
 
@@ -22,25 +22,38 @@ class CardsContext(Context, frozen=True, kw_only=True):
 
     title: str = described("heading of the page")
     cards: Sequence[tuple[NavEntry, str]] = described("the pages, each with its state, which may be empty")
+    admin: Sequence[tuple[NavEntry, str]] = described("the server's pages, for admins", default=())
 
 
 @router.get(MORE)
 async def more(visit: UserVisit) -> Response:
-    """Return what is the person's own."""
-    return await _cards(visit, "More", MORE)
+    """Return what is the person's own, and for admins what is the server's."""
+    return await _page(visit, "More", MORE, ADMIN)
 
 
 @router.get(ADMIN)
 async def admin(visit: AdminVisit) -> Response:
     """Return what is the server's."""
-    return await _cards(visit, "Admin", ADMIN)
+    return await _page(visit, "Admin", ADMIN)
 
 
-async def _cards(visit: Visit, title: str, here: str) -> Response:
-    found = [entry for entry in await entries_for(visit.request, visit.services, visit.user) if entry.under == here]
-    cards = [(entry, await _state(visit, entry)) for entry in found]
-    context = CardsContext(title=title, cards=cards)
+@router.get("/status")
+async def status(visit: UserVisit) -> Response:
+    """Return how things stand just now, for the word under the person's name and what it opens; no page of its own."""
+    if not wants_fragment(visit.request):
+        return RedirectResponse(MORE, 303)
+    return await visit.show("status.html", Context(), here="")
+
+
+async def _page(visit: Visit, title: str, here: str, also: str = "") -> Response:
+    nav = await entries_for(visit.request, visit.services, visit.user)
+    context = CardsContext(title=title, cards=await _cards(visit, nav, here), admin=await _cards(visit, nav, also))
     return await visit.show("more.html", context)
+
+
+async def _cards(visit: Visit, nav: Sequence[NavEntry], under: str) -> list[tuple[NavEntry, str]]:
+    found = [entry for entry in nav if under and entry.under == under and entry.href != ADMIN]
+    return [(entry, await _state(visit, entry)) for entry in found]
 
 
 async def _state(visit: Visit, entry: NavEntry) -> str:

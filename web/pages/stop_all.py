@@ -11,6 +11,7 @@ from cortex.services.turns.stop_all import HaltView
 from web.deps import Text
 from web.render import Context, described
 from web.routes import PageRouter
+from web.security import local_path
 from web.visit import ReauthedAdminVisit, UserVisit, of_reauthed_admin
 
 router = PageRouter()
@@ -62,9 +63,9 @@ async def switch_outward_off(visit: ReauthedAdminVisit) -> Response:
 
 
 @router.post(HERE + "/release")
-async def release(visit: UserVisit, scope: Text = "") -> Response:
-    """Lift it."""
+async def release(visit: UserVisit, scope: Text = "", back: Text = HERE) -> Response:
+    """Lift it, and go back to where that was pressed."""
     if scope != visit.user.id:
         await of_reauthed_admin(visit.request)
     await visit.services.stop_all.release(visit.user, scope)
-    return visit.redirect(HERE, "Resumed. Waiting work starts.")
+    return visit.redirect(local_path(back, HERE), "Resumed. Waiting work starts.")
