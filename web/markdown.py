@@ -31,6 +31,10 @@ LONG_LINE = 40  # characters of a listing's line; a phone shows so many
 DIAGRAMS = {"d2", "dot", "graphviz", "mermaid", "nomnoml", "plantuml", "puml", "wavedrom"}
 _BLOCKS = {"p", "br", "hr", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "div", "button", "label"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
+# Blocks whose words say by their first letter from where they are read; a listing is read from the left always.
+_DIRECTED = {
+    f"{kind}_open" for kind in ("paragraph", "heading", "bullet_list", "ordered_list", "blockquote", "th", "td")
+}
 _TAGS = _BLOCKS | _TABLES | {"code", "em", "strong", "s", "a", "span", "sup", "input"}
 _CLASSES = {
     "div": re.compile(r"code|code-bar|tablewrap|notes"),
@@ -47,6 +51,8 @@ _colours = HtmlFormatter(nowrap=True, classprefix="")
 
 
 def _keep(tag: str, name: str, value: str) -> str | None:
+    if name == "dir":
+        return value if value == "auto" else None
     if name == "id":
         return value if _ID.fullmatch(value) else None
     if name != "class":
@@ -59,14 +65,15 @@ _cleaner = nh3.Cleaner(
     tags=_TAGS,
     attributes={
         "a": {"href", "title", "id", "aria-label"},
-        "ol": {"start"},
+        **{tag: {"dir"} for tag in ("p", "h3", "h4", "h5", "h6", "ul", "blockquote", "table")},
+        "ol": {"start", "dir"},
         "li": {"class", "id"},
         "span": {"class", "tabindex", "role", "aria-label"},
         "label": {"class"},
         "input": {"disabled", "checked", "aria-label"},
         "code": {"class"},
-        "th": {"class"},
-        "td": {"class"},
+        "th": {"class", "dir"},
+        "td": {"class", "dir"},
         "div": {"class", "tabindex", "role", "aria-label"},
         "pre": {"tabindex"},
         "button": {"type", "class", "data-copy"},
@@ -130,7 +137,9 @@ class _Renderer(RuleRenderings, RendererHTML):
         return code_block("", plain_code(code), can_wrap=_has_long_line(code)) + "\n"
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]) -> str:
-        return '<div class="tablewrap" tabindex="0" role="group" aria-label="Table, scrolls sideways"><table>\n'
+        return (
+            '<div class="tablewrap" tabindex="0" role="group" aria-label="Table, scrolls sideways"><table dir="auto">\n'
+        )
 
     def table_close(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: MutableMapping[str, Any]
@@ -210,6 +219,8 @@ def _rendered(text: str, level: int, env: dict[str, Any]) -> tuple[str, int]:
     tokens = _markdown.parse(text, env)
     tag = ""
     for token in tokens:
+        if token.type in _DIRECTED:
+            token.attrs["dir"] = "auto"
         if token.type == "heading_open":
             level = max(FIRST_LEVEL + 1, min(int(token.tag[1]) + FIRST_LEVEL, level + 1, 6))
             token.tag = tag = f"h{level}"

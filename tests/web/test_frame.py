@@ -3,7 +3,7 @@
 import re
 
 from cortex.app import Cortex
-from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.conversations import ConversationsRepository, Source
 from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
@@ -16,10 +16,10 @@ def foot(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
 
 
-async def works(house: Cortex, person: Browser, title: str, source: str) -> str:
+async def works(house: Cortex, person: Browser, title: str, source: Source) -> str:
     """A conversation in which an answer is being written; its id."""
     conversations = house.runtime.db.repository(ConversationsRepository, person.user.id)
-    made = await conversations.create("orchestrator", "auto", title, source=source)
+    made = await conversations.create("orchestrator", "auto", title, source=source, is_title_tainted=False)
     turn = NewTurn(f"turn:{title}", made.id, "x", state="running", **PLAIN_TURN)
     await house.runtime.db.repository(TurnsRepository, person.user.id).create(turn)
     return made.id

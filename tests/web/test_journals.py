@@ -59,7 +59,7 @@ async def test_an_entry_is_written_once_however_often_it_is_sent(ada: Browser, j
 async def test_an_entry_is_shown_as_markdown_that_does_nothing(ada: Browser, journal: str) -> None:
     text = "# Beds\n\n**Dug** <script>window.hits=1</script> [x](javascript:alert(1)) ![p](https://evil.example/p)"
     page = (await ada.get(f"/journal-entries/{await written(ada, journal, '<b>T</b>', text)}")).text
-    assert "<h3>Beds</h3>" in page
+    assert "Beds</h3>" in page
     assert "<strong>Dug</strong>" in page
     assert "<script>window" not in page
     assert 'href="javascript' not in page

@@ -202,7 +202,11 @@ def test_a_half_written_mark_does_not_flash(typed: str, shown: str) -> None:
 
 def test_headings_stand_below_the_turns_own_and_skip_no_level() -> None:
     html = render("# a\n\n#### b\n\n# c")
-    assert [tag for tag in ("<h3>a", "<h4>b", "<h3>c") if tag in html] == ["<h3>a", "<h4>b", "<h3>c"]
+    assert [tag for tag in ("<h3>a", "<h4>b", "<h3>c") if tag in html.replace(' dir="auto"', "")] == [
+        "<h3>a",
+        "<h4>b",
+        "<h3>c",
+    ]
 
 
 @pytest.mark.parametrize(
