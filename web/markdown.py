@@ -32,9 +32,7 @@ DIAGRAMS = {"d2", "dot", "graphviz", "mermaid", "nomnoml", "plantuml", "puml", "
 _BLOCKS = {"p", "br", "hr", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "div", "button", "label"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
 # Blocks whose words say by their first letter from where they are read; a listing is read from the left always.
-_DIRECTED = {
-    f"{kind}_open" for kind in ("paragraph", "heading", "bullet_list", "ordered_list", "blockquote", "th", "td")
-}
+_DIRECTED = {f"{kind}_open" for kind in ("paragraph", "heading", "bullet_list", "ordered_list", "blockquote")}
 _TAGS = _BLOCKS | _TABLES | {"code", "em", "strong", "s", "a", "span", "sup", "input"}
 _CLASSES = {
     "div": re.compile(r"code|code-bar|tablewrap|notes"),
@@ -72,8 +70,8 @@ _cleaner = nh3.Cleaner(
         "label": {"class"},
         "input": {"disabled", "checked", "aria-label"},
         "code": {"class"},
-        "th": {"class", "dir"},
-        "td": {"class", "dir"},
+        "th": {"class"},
+        "td": {"class"},
         "div": {"class", "tabindex", "role", "aria-label"},
         "pre": {"tabindex"},
         "button": {"type", "class", "data-copy"},

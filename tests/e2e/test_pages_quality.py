@@ -315,7 +315,7 @@ def weighed(window: Window, path: str) -> tuple[float, int]:
 
     def is_there() -> bool:
         window.page.wait_for_timeout(50)  # events come in while playwright waits
-        under_way = [url for id, url in asked if id not in sizes]
+        under_way = [url for id, url in asked if id not in sizes and ".woff2" not in url]
         return any("/events" in url for url in under_way) and all(NEVER_ENDS.search(url) for url in under_way)
 
     window.page.goto(path)

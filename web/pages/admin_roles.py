@@ -32,7 +32,7 @@ async def _state(services: Cortex, user: User) -> str:
 NAV = NavEntry(
     title="Roles",
     href=HREF,
-    icon="gear",
+    icon="mask",
     order=70,
     under=ADMIN,
     about="Prompts, tools, models and limits of each role.",

@@ -29,7 +29,7 @@ async def _state(services: Cortex, user: User) -> str:
 NAV = NavEntry(
     title="Tokens",
     href=HERE,
-    icon="leave",
+    icon="key",
     order=44,
     under=MORE,
     about="Let other programs use Cortex in your name.",

@@ -33,7 +33,7 @@ async def _state(services: Cortex, user: User) -> str:
 NAV = NavEntry(
     title="Backups",
     href=HREF,
-    icon="copy",
+    icon="box",
     order=78,
     under=ADMIN,
     about="Make a backup, and see where they are kept.",

@@ -31,7 +31,7 @@ async def _state(services: Cortex, user: User) -> str:
 NAV = NavEntry(
     title="Budgets",
     href=HREF,
-    icon="chart",
+    icon="coin",
     order=74,
     under=ADMIN,
     about="Limits on tokens and costs for people, roles and jobs.",

@@ -25,7 +25,7 @@ async def _state(services: Cortex, user: User) -> str:
 NAV = NavEntry(
     title="Health",
     href="/admin/health",
-    icon="check",
+    icon="pulse",
     order=60,
     under=ADMIN,
     about="Every check of the server, and a restart.",

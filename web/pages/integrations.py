@@ -34,7 +34,7 @@ async def _state(services: Cortex, user: User) -> str:
 NAV = NavEntry(
     title="Integrations",
     href=PAGE,
-    icon="bolt",
+    icon="link",
     order=64,
     under=ADMIN,
     about="Connect e-mail, web search, Home Assistant, Nextcloud Talk, databases and more.",

@@ -34,7 +34,7 @@ async def _state(services: Cortex, user: User) -> str:
 NAV = NavEntry(
     title="MCP servers",
     href=PAGE,
-    icon="repeat",
+    icon="plug",
     order=66,
     under=ADMIN,
     about="Connect servers and choose which of their tools to allow.",

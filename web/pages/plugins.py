@@ -26,7 +26,7 @@ async def _state(services: Cortex, user: User) -> str:
 NAV = NavEntry(
     title="Plug-ins",
     href=PAGE,
-    icon="bolt",
+    icon="piece",
     order=67,
     under=ADMIN,
     about="Python packages that add tools or notification channels.",

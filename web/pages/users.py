@@ -29,7 +29,7 @@ async def _state(services: Cortex, user: User) -> str:
 NAV = NavEntry(
     title="People",
     href="/admin/users",
-    icon="user",
+    icon="people",
     order=62,
     under=ADMIN,
     about="Invite people, disable accounts, reset passwords.",
