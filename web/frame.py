@@ -14,7 +14,7 @@ from cortex.services.chat.conversations import DayGroup
 from web.render import Frame, NavEntry, SideGroup, SideItem
 from web.toast import take
 
-CHAT = NavEntry(title="Chat", href="/", icon="chat", order=0)  # the newest one
+CHAT = NavEntry(title="Chat", href="/c", icon="chat", order=0)  # the newest one
 TABS = ("/today", CHAT.href, "/tasks", "/more")
 
 
