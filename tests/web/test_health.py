@@ -88,13 +88,13 @@ async def test_nothing_says_all_good_while_the_last_request_to_a_model_failed(
     rounds = house.runtime.db.repository(RoundsRepository, ada.user.id)
     await rounds.begin_alone("turn:alone", role="orchestrator", channel="api")
     await rounds.failed("turn:alone", 1, "cloud", 10)
-    assert "All good" in (await ada.get("/tasks")).text, "a model that she does not have"
+    assert "Health: all good" in (await ada.get("/tasks")).text, "a model that she does not have"
     await house.models.save(ada.user, CLOUD)
     page = (await ada.get("/health")).text
     assert "model cloud" in page
-    assert ("All good" in page, "All good" in (await bob.get("/tasks")).text) == (False, True)
+    assert ("Health: all good" in page, "Health: all good" in (await bob.get("/tasks")).text) == (False, True)
     await rounds.answered("turn:alone", 1, "cloud", Usage(), None)
-    assert "All good" in (await ada.get("/health")).text
+    assert "Health: all good" in (await ada.get("/health")).text
 
 
 async def test_what_is_not_set_up_is_neutral_and_its_card_says_what_to_write_where(ada: Browser) -> None:
