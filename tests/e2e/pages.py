@@ -59,7 +59,7 @@ class Furnished:
         for earlier in self.asked:
             self.admin.post(f"{earlier}/stop")
         place = f"/c/{self.admin.send('new', SHELL)}"
-        poll(lambda: 'class="ask"' in self.admin.get(place).text)
+        poll(lambda: 'class="ask ' in self.admin.get(place).text)
         self.asked[:] = [place]
         return place
 

@@ -155,3 +155,10 @@ def said(answer: Locator) -> str:
 def conversation_of(page: Page) -> str:
     """The id in the address."""
     return page.url.partition("/c/")[2].partition("?")[0].partition("#")[0]
+
+
+def allow_once(page: Page) -> None:
+    """Allow what weighs much: its card leads to a page of its own, and that asks once more."""
+    page.locator(".ask.high").get_by_role("link", name="Allow once").click()
+    page.locator(".ask.high").get_by_role("button", name="Allow once").click()
+    expect(page.locator("#log")).to_be_visible()  # it leads back to the chat

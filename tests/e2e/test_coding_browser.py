@@ -13,7 +13,7 @@ from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
 from tests.e2e.pages import go
-from tests.e2e.person import poll
+from tests.e2e.person import allow_once, poll
 from tests.on_disk import folder_on_disk as folder_on_disk
 from tests.real_aider import AIDER, EDIT, NO_AIDER
 from tests.scripted_server import ScriptedServer, Use, rule
@@ -51,7 +51,7 @@ def test_an_agent_is_asked_for_watched_and_merged(
     chat = asked(ada, "I want a better greeting")
     poll(lambda: "Allow once" in ada.get(f"/c/{chat}").text)
     page = go(window, f"/c/{chat}")
-    page.get_by_role("button", name="Allow once").click()
+    allow_once(page)
     expect(page.locator("#main")).to_contain_text("Follow it with aider_status")
     page = go(window, "/admin/integrations")
     page.get_by_role("link", name="Runs and folders Coding agent").click()
@@ -70,7 +70,7 @@ def test_an_agent_is_asked_for_watched_and_merged(
     chat = asked(ada, "I want a better greeting")
     poll(lambda: "Allow once" in ada.get(f"/c/{chat}").text)
     page = go(window, f"/c/{chat}")
-    page.get_by_role("button", name="Allow once").click()
+    allow_once(page)
     expect(page.locator("#main")).to_contain_text("Follow it with aider_status")
     page = go(window, "/admin/coding")
     page.locator("tbody a").first.click()

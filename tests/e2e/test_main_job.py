@@ -9,7 +9,18 @@ from tests.children import Program
 from tests.e2e.caller import PASSWORD, Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
-from tests.e2e.person import ask, log_in, log_of, new_chat, said, same_after_reload, send, set_up, wait_for_end
+from tests.e2e.person import (
+    allow_once,
+    ask,
+    log_in,
+    log_of,
+    new_chat,
+    said,
+    same_after_reload,
+    send,
+    set_up,
+    wait_for_end,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -84,12 +95,12 @@ def test_a_shell_command_waits_for_a_word_and_the_word_is_kept(house: Daemon, ad
     wait_for_end(page)
     expect(question).to_have_count(0)
     expect(page.locator("details.tool")).to_have_class("tool refused")
-    expect(page.locator("details.tool .td")).to_have_text("not run")
+    expect(page.locator("details.tool .ta small")).to_have_text("You did not allow it.")
     expect(page.locator("details.tool")).to_contain_text("denied by you")
     assert "Filesystem" not in log_of(page)
 
     answer = send(page, SHELL)
-    question.locator("[value=once]").click()
+    allow_once(page)
     wait_for_end(page)
     expect(answer.locator("details.tool")).to_have_class("tool ok")
     assert "Filesystem" in said(answer)

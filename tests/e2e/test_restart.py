@@ -9,7 +9,7 @@ from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
 from tests.e2e.pages import forgive_absence, go
-from tests.e2e.person import new_chat, poll, send, wait_for_end
+from tests.e2e.person import allow_once, new_chat, poll, send, wait_for_end
 
 pytestmark = pytest.mark.browser
 
@@ -43,7 +43,7 @@ def test_the_tool_asks_answers_first_and_restarts_then(house: Daemon, ada: Calle
     page = new_chat(window)
     send(page, "restart cortex please")
     expect(page.locator(".ask")).to_be_visible()
-    page.locator(".ask [value=once]").click()
+    allow_once(page)
     wait_for_end(page)
     expect(page.locator("#main")).to_contain_text("Cortex restarts as soon as this turn has ended")
     poll(lambda: starts(house) > before)

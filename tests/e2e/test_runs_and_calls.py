@@ -58,7 +58,7 @@ def test_a_call_by_hand_asks_on_its_card_and_shows_its_result(house: Daemon, ada
 
 def test_a_run_that_goes_on_ends_before_ones_eyes(house: Daemon, ada: Caller, opens: Opens) -> None:
     asking = f"/c/{ada.send('new', 'run `df -h` in the shell')}"
-    poll(lambda: 'class="ask"' in ada.get(asking).text)
+    poll(lambda: 'class="ask ' in ada.get(asking).text)
     window = opens(house.origin, ada.token)
     page = go(window, "/runs")
     line = page.locator("tr", has_text="df -h")

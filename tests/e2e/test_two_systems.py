@@ -91,7 +91,7 @@ def test_one_message_reads_the_house_and_the_database(
         ada.post("/models/chain", names="Echo")
         page = new_chat(window)
         answer = send(page, "how warm is it outside and how many members are in the shop database")
-        page.get_by_role("button", name="Allow once").click()  # names and states of the house are words from outside
+        page.get_by_role("button", name="Allow").click()  # names and states of the house are words from outside
         wait_for_end(page)
         expect(answer.locator("details.tool.ok .tn")).to_have_text(["ha_get_state", "ae_db_query"])
         assert "Here it is." in said(answer)

@@ -24,6 +24,7 @@ from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
 from tests.e2e.pages import forgive_absence, go
+from tests.e2e.person import allow_once
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
 from tests.versions import NEWER, Installation, environment, install, migration
@@ -169,7 +170,7 @@ def asked(window: Window, daemon: InstalledDaemon, ada: Caller, text: str) -> Pa
     chat = answer.headers["location"].rpartition("/")[2]
     until(lambda: "Allow once" in ada.get(f"/c/{chat}").text)
     page = go(window, f"/c/{chat}")
-    page.get_by_role("button", name="Allow once").click()
+    allow_once(page)
     return page
 
 

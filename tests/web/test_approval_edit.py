@@ -33,8 +33,8 @@ async def test_a_card_speaks_and_what_its_person_edits_is_what_runs(talks: Talks
     RESULTS.clear()
     cid, request = await asked_for(talks, page, Use("cron_add", JOB, is_blind=True))
     card = (await page.get(f"/c/{cid}")).text
-    assert "Needs your approval" in card
-    assert re.search(r"09:00, next \w{3} \d+ \w{3} 09:00</strong>", card)
+    assert "Needs your OK" in card
+    assert re.search(r"09:00, next \w{3} \d+ \w{3} 09:00\?</h3>", card)
     assert f'href="/approvals/{request}/edit?back=/c/{cid}"' in card
     form = (await page.get(f"/approvals/{request}/edit?back=/c/{cid}")).text
     assert 'for="f-when"' in form
@@ -85,13 +85,13 @@ async def test_a_request_that_was_set_aside_is_answered_on_its_card_and_one_that
     shown = (await page.get(f"/c/{cid}")).text
     assert f'action="/approvals/{request}"' in shown, "it can still be answered"
     assert f'data-looked="{request}"' in shown
-    assert "waits until" in shown
+    assert "Waits until" in shown
     assert (await page.post(f"/approvals/{request}/looked")).status_code == 204
     await page.post(f"/approvals/{request}", data={"choice": "once", "back": f"/c/{cid}"})
     await talks.living.until(cid, "tool.result", state="ok")
     shown = (await page.get(f"/c/{cid}")).text
     assert "You allowed: Schedule" in shown
-    assert "on below</span>" in shown, "not that it was not run"
+    assert "on below</small>" in shown, "not that it was not run"
     assert "I have now allowed" not in shown, "what is for the model reaches no person"
 
 

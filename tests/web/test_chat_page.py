@@ -88,7 +88,7 @@ async def test_the_engine_stands_under_an_answer_for_whoever_wants_it(talks: Tal
     assert f'href="/turns/{key}/why?c={cid}"' in html
     why = (await page.get(f"/turns/{key}/why?c={cid}")).text
     assert "Answered at home by" in why
-    assert "Nothing left the house." in why
+    assert "Nothing left your home." in why
     assert "free: it runs at home" in why
     await page.post("/account/preferences", data={**look, "engine": "1"})
     assert (await page.get(f"/c/{cid}")).text.count('class="meta"') == 2
@@ -337,14 +337,21 @@ async def test_an_approval_shows_what_hides_and_puts_deny_first(talks: Talks, pa
     ask = (await talks.living.until(cid, "approval", state="asked")).payload["approval"]
     html = (await page.get(f"/c/{cid}")).text
     assert "echo ⟨U+202E⟩ 212⟨U+00A0⟩GB free" in html
-    assert html.index('value="deny"') < html.index('value="once"')
+    once = f'href="/approvals/{ask}?back=/c/{cid}"'
+    assert html.index('value="deny"') < html.index(once), "what cannot be undone is allowed on a page of its own"
+    assert 'value="once"' not in html
+    assert 'value="conversation"' not in html
+    own = (await page.get(f"/approvals/{ask}?back=/c/{cid}")).text
+    assert "echo ⟨U+202E⟩ 212⟨U+00A0⟩GB free" in own
+    assert re.search(r'value="deny" autofocus', own)
+    assert own.index('value="deny"') < own.index('value="once"')
     assert (await page.post(f"/approvals/{ask}", data={"choice": "maybe"})).status_code == 422
     answer = await page.post(f"/approvals/{ask}", data={"choice": "deny", "back": f"/c/{cid}"})
     assert answer.headers["location"] == f"/c/{cid}"
     turn = await talks.ended(cid)
     assert not any(isinstance(part, ApprovalCard) for part in turn.parts)
     html = (await page.get(f"/c/{cid}")).text
-    assert 'class="ask"' not in html
+    assert 'class="ask ' not in html
     assert "denied by you" in html
     assert "left the volume" in html
 

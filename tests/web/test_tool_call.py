@@ -141,7 +141,7 @@ async def test_the_gate_asks_first_and_a_no_runs_nothing(alive: LivingHouse, han
     answer = await hand.post(CREATE, **{"a.title": "Oil the gate"})
     place = answer.headers["location"].partition("#")[0]
     page = (await hand.get(place)).text
-    assert "Needs your approval" in page
+    assert "Needs your OK:" in page
     (approval,) = await alive.cortex.approvals.pending(alive.admin)
     assert f'action="/approvals/{approval.id}"' in page
     await hand.post(f"/approvals/{approval.id}", choice="deny")

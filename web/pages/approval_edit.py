@@ -1,10 +1,11 @@
-"""Edit before allowing: the arguments of a call that waits for its person, as a form. Works without script."""
+"""One call that waits for its person: looked at once more, or with its arguments as a form. Works without script."""
 
 from collections.abc import Mapping, Sequence
 
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
+from cortex.services.turns.approval_weight import Weighed
 from cortex.services.turns.call_changes import Editable
 from cortex.services.workshop.call_forms import CallField, fields_of, read, typed_of
 from web.bodies import TEXT_BYTES, takes
@@ -18,14 +19,31 @@ PLACE = "/approvals/{approval_id}/edit"
 ARGUMENT = "a."
 
 
+class ApprovalContext(Context, frozen=True, kw_only=True):
+    """One question."""
+
+    found: Editable = described("the request, its tool, and whether it can still be answered")
+    weighed: Weighed = described("what the question weighs")
+    back: str = described("where the person came from", default="/")
+
+
 class ApprovalEditContext(Context, frozen=True, kw_only=True):
     """The request and its arguments."""
 
     found: Editable = described("the request, its tool, and whether it can still be answered")
+    weighed: Weighed = described("what the question weighs")
     fields: Sequence[CallField] = described("the arguments as fields")
     typed: Mapping[str, str] = described("what each field holds")
     faults: Mapping[str, str] = described("field -> what is wrong with it", default_factory=dict)
     back: str = described("where the person came from", default="/")
+
+
+@router.get("/approvals/{approval_id}")
+async def ask(visit: UserVisit, approval_id: str, back: str = "/") -> Response:
+    """One question on a page of its own: where what weighs much is looked at once more."""
+    found = await visit.services.call_changes.editable(visit.user, approval_id)
+    context = ApprovalContext(found=found, weighed=visit.services.approvals.weigh(found.request), back=back_to(back))
+    return await visit.show("approval.html", context, conversation_id=found.request.conversation_id)
 
 
 @router.get(PLACE)
@@ -67,6 +85,7 @@ async def _page(
 ) -> Response:
     context = ApprovalEditContext(
         found=found,
+        weighed=visit.services.approvals.weigh(found.request),
         fields=fields_of(found.tool),
         typed=typed,
         faults=faults or {},

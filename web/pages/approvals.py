@@ -4,14 +4,15 @@ The buttons of a question stand only where it was put to this admin: nobody allo
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fastapi import Form, Query
+from fastapi import Query
 from fastapi.responses import Response
 
 from cortex.app import Cortex
 from cortex.base.user import User
 from cortex.services.turns.approval_admin import ApprovalPage, OwnedApproval, OwnedGrant
+from cortex.services.turns.approval_weight import Weighed
 from web.render import ADMIN, Context, NavEntry, described
 from web.routes import PageRouter
 from web.visit import ReauthedAdminVisit
@@ -43,6 +44,7 @@ class ApprovalsContext(Context, frozen=True, kw_only=True):
     """The requests that wait, those that were answered, and the grants."""
 
     waiting: Sequence[OwnedApproval] = described("questions that can still be answered, oldest first")
+    weights: Mapping[str, Weighed] = described("what each of them weighs, by its id")
     grants: Sequence[OwnedGrant] = described("standing yeses in force, the newest first")
     page: ApprovalPage = described("a page of the history")
     names: Mapping[str, str] = described("of the accounts, by id")
@@ -55,23 +57,16 @@ async def show(
 ) -> Response:
     """All of it."""
     admin = visit.services.approval_admin
+    waiting = await admin.waiting(visit.user)
     context = ApprovalsContext(
-        waiting=await admin.waiting(visit.user),
+        waiting=waiting,
+        weights={row.id: admin.weigh(row) for row in waiting},
         grants=await admin.grants(visit.user),
         page=await admin.history(visit.user, before, person=person, state=state, tool=tool.strip()),
         names=await admin.names(visit.user),
         wanted={"person": person, "state": state, "tool": tool},
     )
     return await visit.show("approvals.html", context)
-
-
-@router.post(HREF + "/{approval_id}")
-async def answer(
-    visit: ReauthedAdminVisit, approval_id: str, choice: Annotated[Literal["once", "conversation", "deny"], Form()]
-) -> Response:
-    """The admin's own word on a question that was put to them."""
-    await visit.services.approvals.answer(visit.user, approval_id, choice)
-    return visit.redirect(HREF, "Denied." if choice == "deny" else "Allowed.")
 
 
 @router.post(HREF + "/grants/{grant_id}/revoke")

@@ -13,7 +13,8 @@ from fastapi.responses import Response, StreamingResponse
 from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.accounts.people import AccountRow
-from cortex.services.health.audit_log import MEND, AuditFilter, AuditPage, AuditRow, AuditVerdict
+from cortex.services.health.audit_log import MEND, AuditFilter, AuditRow, AuditVerdict
+from web.audit_words import ToldRow, tell
 from web.render import ADMIN, Context, NavEntry, described, zone_of
 from web.routes import PageRouter
 from web.visit import ReauthedAdminVisit
@@ -36,10 +37,10 @@ RUN_BY_SHEETS = ("=", "+", "-", "@", "\t", "\r")
 class AuditContext(Context, frozen=True, kw_only=True):
     """The log."""
 
-    page: AuditPage = described("the rows that are meant, the newest first")
+    rows: Sequence[ToldRow] = described("the rows that are meant in words, the newest first")
+    older: int | None = described("`before` of the page of older ones, or None")
     verdict: AuditVerdict = described("whether the log still ends as it was last seen")
     mend: str = described("what to do where it does not")
-    names: Mapping[str, str] = described("of the accounts, by id")
     people: Sequence[AccountRow] = described("whom to filter by")
     kinds: Sequence[str] = described("what to filter by")
     wanted: Mapping[str, str] = described("the filter as it stands in the address")
@@ -61,11 +62,13 @@ async def show(
         which = _filter(visit.user, people, person, kind, since, until)
     except UserError as refused:
         error = refused.message
+    names = {one.id: one.name for one in people}
+    page = await visit.services.audit_log.page(which, before)
     context = AuditContext(
-        page=await visit.services.audit_log.page(which, before),
+        rows=[tell(row, names) for row in page.rows],
+        older=page.older,
         verdict=await visit.services.audit_log.glance(),
         mend=MEND,
-        names={one.id: one.name for one in people},
         people=people,
         kinds=await visit.services.audit_log.kinds(),
         wanted={"person": person, "kind": kind, "since": since, "until": until},

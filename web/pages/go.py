@@ -25,6 +25,7 @@ class GoContext(Context, frozen=True, kw_only=True):
     token: str = described("the link's own part of the address")
     found: Pressable = described("the notice, what would be done, and whether it was")
     asked: Any = described("the approval: the question that a yes or no would answer, while it waits for one")
+    is_lasting: bool = described("whether what it asks for cannot be undone")
     snoozes: dict[str, str] = described("for how long something can be put off: value, words")
 
 
@@ -60,10 +61,12 @@ async def press(visit: UserVisit, token: str, choice: Text = "10min", at_once: T
 
 async def _page(visit: Visit, token: str, found: Pressable, refused: Conflict | None = None) -> Response:
     waiting = await visit.services.approvals.pending(visit.user) if found.action in ("approve", "deny") else ()
+    asked = next((one for one in waiting if one.id == found.notice.subject_id), None)
     context = GoContext(
         token=token,
         found=found,
-        asked=next((one for one in waiting if one.id == found.notice.subject_id), None),
+        asked=asked,
+        is_lasting=asked is not None and visit.services.approvals.weigh(asked).is_lasting,
         snoozes={str(value): words for value, words in SNOOZES.items()},
     )
     return await visit.show("go.html", context, here="/notifications", refused=refused)

@@ -15,6 +15,7 @@ from cortex.base.attachments import Attachment
 from cortex.base.model import ModelPlace
 from cortex.base.turn import SUB, TurnState
 from cortex.ports.agents import RunState
+from cortex.services.turns.approval_weight import Weight
 
 JOB_TURN = "cron:"
 CallState = Literal["run", "wait", "ok", "err", "unknown", "refused"]
@@ -94,7 +95,10 @@ class CallCard(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalCard(Struct, frozen=True, kw_only=True):
-    """A question that waits for the person; it goes away when it is answered, anywhere."""
+    """A question that waits for the person; it goes away when it is answered, anywhere.
+
+    `weight`, `is_lasting`, `leaves`: as in `approval_weight.py`; one that was asked before they were kept is middling.
+    """
 
     id: str
     call: str
@@ -108,6 +112,9 @@ class ApprovalCard(Struct, frozen=True, kw_only=True):
     can_be_granted: bool = False
     can_be_changed: bool = False
     is_for_job: bool = False
+    weight: Weight = "middle"
+    is_lasting: bool = False
+    leaves: bool = False
 
 
 class SteerPart(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from cortex.base.errors import NotFound
 from cortex.base.user import User
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.runtime import Runtime
+from cortex.services.turns.approval_weight import Weighed, weigh
 from cortex.storage.approvals import AllApprovalsRepository, AllGrantsRepository, GrantsRepository
 from cortex.storage.approvals import OwnedApproval as OwnedApproval
 from cortex.storage.approvals import OwnedGrant as OwnedGrant
@@ -50,6 +51,10 @@ class ApprovalAdmin(Struct, frozen=True, kw_only=True):
             _shown(by, row, self.runtime.registry)
             for row in await self.runtime.db.repository(AllApprovalsRepository).pending()
         ]
+
+    def weigh(self, row: OwnedApproval) -> Weighed:
+        """Weigh a question by what its deed does; of another person's the length of its words does not count."""
+        return weigh(self.runtime.registry, row)
 
     async def grants(self, by: User) -> Sequence[OwnedGrant]:
         """Return what was allowed beyond single calls and is in force, the newest first."""

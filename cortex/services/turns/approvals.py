@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotFound, UserError
@@ -28,6 +28,7 @@ from cortex.services.turns.approval_log import (
     notice_values,
     scope_of,
 )
+from cortex.services.turns.approval_weight import Weighed, weigh
 from cortex.services.turns.reader_grants import GRANT_HOURS, ReaderGrants, keys_of
 from cortex.services.turns.set_aside import go_on
 from cortex.storage.api_tokens import ApiTokensRepository
@@ -159,12 +160,17 @@ class ApprovalsService(Struct, frozen=True, kw_only=True):
             return timedelta(seconds=token.wait_s if token is not None else 0)
         return timedelta(hours=APPROVAL_HOURS)
 
-    def _choices(self, row: ApprovalRow, *, is_job: bool) -> dict[str, bool]:
-        """Return which answers the card offers beside yes and no."""
+    def weigh(self, row: ApprovalRow) -> Weighed:
+        """Weigh a question by what its deed does."""
+        return weigh(self.runtime.registry, row)
+
+    def _choices(self, row: ApprovalRow, *, is_job: bool) -> dict[str, object]:
+        """Return which answers the card offers beside yes and no, and what the question weighs."""
         tool = self.runtime.registry.get(row.tool)
         has_fields = tool is not None and bool(tool.full.parameters.get("properties"))
         is_for_job = is_job and bool(row.readers)
-        return {"can_be_granted": self._can_be_granted(row), "can_be_changed": has_fields, "is_for_job": is_for_job}
+        offers = {"can_be_granted": self._can_be_granted(row), "can_be_changed": has_fields, "is_for_job": is_for_job}
+        return {**offers, **structs.asdict(self.weigh(row))}
 
     def _can_be_granted(self, row: ApprovalRow) -> bool:
         """Tell whether a grant could hold: not where outside text was read, nor for a tool that itself brings some.
