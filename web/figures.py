@@ -69,28 +69,36 @@ def due(on: date, today: date) -> str:
     return _short(on) if on.year == today.year else f"{_short(on)} {on.year}"
 
 
-def moment(at: datetime, zone: tzinfo) -> str:
+def exact(at: datetime, zone: tzinfo) -> str:
     """Sat 21 Nov 2026, 08:54."""
     return f"{day(at, zone)}, {clock(at, zone)}"
 
 
-def brief(at: datetime, zone: tzinfo, today_at: datetime) -> str:
-    """As short as it can be read: 08:54 today, Sat 08:54 this week, 21 Nov, 08:54, with the year when it is another."""
-    on, today = at.astimezone(zone).date(), today_at.astimezone(zone).date()
-    if on == today:
-        return clock(at, zone)
-    if abs((on - today).days) < 7:
-        return f"{weekday(on)[:3]} {clock(at, zone)}"
-    year = "" if on.year == today.year else f" {on.year}"
-    return f"{on.day} {_MONTHS[on.month - 1]}{year}, {clock(at, zone)}"
+def spoken(at: datetime, zone: tzinfo, today_at: datetime) -> str:
+    """A moment as people say it: today 08:54, Monday 07:30 within six days, Sat 21 Nov, 08:54, else with its year."""
+    on, today = local_day(at, zone), local_day(today_at, zone)
+    return f"{due(on, today)}{' ' if -2 < (on - today).days < 7 else ', '}{clock(at, zone)}"
 
 
-def when(at: datetime, zone: tzinfo, words: str = "") -> Markup:
-    """A moment in a list: whole, or as `words`; on a phone as short as it can be read, the whole in its title."""
-    full = words or moment(at, zone)
-    spans = Markup('<span class="wide-only">{}</span><span class="short">{}</span>')
-    shown = spans.format(full, brief(at, zone, now()))
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), full, shown)
+def moment(at: datetime, zone: tzinfo) -> str:
+    """The same as it is now, for the midst of a sentence."""
+    return spoken(at, zone, now())
+
+
+def when(at: datetime, zone: tzinfo, more: str = "") -> Markup:
+    """A moment that stands for itself, exactly in its title; `more`: what is to be said behind it."""
+    words = moment(at, zone)
+    return _timed(at, zone, words[:1].upper() + words[1:], more)
+
+
+def within(at: datetime, zone: tzinfo) -> Markup:
+    """The same in the midst of a sentence."""
+    return _timed(at, zone, moment(at, zone))
+
+
+def _timed(at: datetime, zone: tzinfo, words: str, more: str = "") -> Markup:
+    title = exact(at, zone) + more
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), title, words + more)
 
 
 def _short(on: date) -> str:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from cortex.base.job import SlotState
 from cortex.services.jobs.jobs import Preview, RunBar
-from web.figures import moment, when
+from web.figures import exact, moment, when
 from web.render import Context, described
 
 STATES: dict[SlotState, str] = {
@@ -39,12 +39,21 @@ class PreviewLine(Struct, frozen=True, kw_only=True):
 def at_zone(at: datetime, zone: str) -> str:
     """Mon 23 Nov 2026, 07:30 +01:00; in UTC where this machine does not know the zone."""
     there = at.astimezone(_zone(zone))
-    return f"{moment(there, _zone(zone))} {there.isoformat()[-6:]}"
+    return f"{exact(there, _zone(zone))} {there.isoformat()[-6:]}"
 
 
-def when_at(at: datetime, zone: str) -> Markup:
-    """The same in a list: on a phone as short as it can be read."""
-    return when(at, _zone(zone), at_zone(at, zone))
+def said_at(at: datetime, zone: str, readers: str) -> str:
+    """As people say it in this zone: tomorrow 07:30, and the zone where it is another than the reader's."""
+    return moment(at, _zone(zone)) + _where(zone, readers)
+
+
+def when_at(at: datetime, zone: str, readers: str) -> Markup:
+    """The same where it stands for itself."""
+    return when(at, _zone(zone), _where(zone, readers))
+
+
+def _where(zone: str, readers: str) -> str:
+    return "" if zone == readers else f", {zone}"
 
 
 def in_line(since: datetime, before: int, zone: str) -> str:
@@ -90,7 +99,8 @@ class JobWordsContext(Context, frozen=True, kw_only=True):
     """The values that `job_parts.html` needs on each page that shows jobs."""
 
     at_zone: Callable[..., str] = described("a moment in a zone, with its offset", default=at_zone)
-    when_at: Callable[..., str] = described("the same in a list, short on a phone", default=when_at)
+    said_at: Callable[..., str] = described("a moment in words, with the zone where it differs", default=said_at)
+    when_at: Callable[..., str] = described("the same where it stands for itself", default=when_at)
     in_line: Callable[..., str] = described("a run that waits in line, as words", default=in_line)
     summed: Callable[..., str] = described("bars as a sentence", default=summed)
     titled: Callable[..., str] = described("a bar as words", default=titled)

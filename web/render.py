@@ -228,8 +228,10 @@ class Renderer:
                 "weekday": figures.weekday,
                 "clock": _in_zone(figures.clock),
                 "day": _in_zone(figures.day),
+                "exact": _in_zone(figures.exact),
                 "moment": _in_zone(figures.moment),
                 "when": _in_zone(figures.when),
+                "within": _in_zone(figures.within),
             }
         )
 

@@ -18,9 +18,10 @@ from cortex.base.model import ModelEntry
 from cortex.base.tokens import minified, wire_schema
 from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.providers import ProviderContext
-from cortex.providers.offline_arguments import fill, words_of
+from cortex.providers.offline_arguments import fill, things, words_of
 from cortex.providers.offline_intent import asks_for, does, least_chance, says_nothing
 from cortex.providers.offline_talk import is_about_now, reply
+from cortex.providers.offline_words import in_words
 
 _RESULT_CHARACTERS = 4_000
 _CLAUSES = re.compile(
@@ -79,25 +80,35 @@ class OfflineProvider:
         told = _results(request.messages[max(0, first - 1) : start]) + results
         if request.purpose == "summary":
             return assistant(_extract(words))
-        call = self._next_call(request, words, results) if request.tool_choice != "none" else None
-        if call is not None and _is_done(request.messages[start], call):
+        calls = self._next_calls(request, words, results) if request.tool_choice != "none" else []
+        fresh = [call for call in calls if not _is_done(request.messages[start], call)]
+        if calls and not fresh:
             return assistant("An earlier version of this answer did that already, so nothing was done again.")
-        if call is not None:
-            return assistant("", call)
+        if fresh:
+            return assistant("", *fresh)
         if told:
-            return assistant("\n\n".join(_worded(each, request.tools) for each in told))
+            today = self._moment(request).date()
+            return assistant("\n\n".join(in_words(_worded(each, request.tools), today) for each in told))
         received = _received(request.messages[start]) if start >= 0 else ""
         return assistant(
             received + reply(words, self._moment(request), noted_in("\n".join(_notes(request.messages, start))))
         )
 
-    def _next_call(self, request: Request, words: str, results: list[ToolResult]) -> ToolCall | None:
-        """At most one call: the next clause of the message that nothing was done for yet."""
-        clauses = [clause for clause in _CLAUSES.split(words) if clause.strip()]
-        if not clauses or is_about_now(words) or len(results) >= len(clauses) or any(each.is_error for each in results):
-            return None
-        clause = clauses[len(results)]
-        is_first = not results
+    def _next_calls(self, request: Request, words: str, results: list[ToolResult]) -> list[ToolCall]:
+        """The calls for the next clause that nothing was done for yet: one, or one for each thing put on a list."""
+        if is_about_now(words) or any(each.is_error for each in results):
+            return []
+        done = 0
+        for clause in filter(str.strip, _CLAUSES.split(words)):
+            each_thing = things(clause)
+            if done >= len(results):
+                calls = [self._call(request, one, is_first=not done) for one in each_thing]
+                return [call for call in calls if call is not None] if all(calls) else []
+            done += len(each_thing)
+        return []
+
+    def _call(self, request: Request, clause: str, *, is_first: bool) -> ToolCall | None:
+        """The call that the clause asks for; None where none of the sent tools does it."""
         for tool in _candidates(request, clause, is_first=is_first):
             arguments = fill(tool, clause, self._moment(request), self._surroundings.timings)
             if arguments is not None and _is_empty(tool, arguments):

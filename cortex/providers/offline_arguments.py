@@ -49,12 +49,26 @@ _LINKED = re.compile(r"\b(?:url|uri|link|web address)\b", re.IGNORECASE)
 _NOT = re.compile(r"\b(?:no|not|don'?t|without|never)\b", re.IGNORECASE)
 
 
+_LISTED = re.compile(
+    r"^(?P<verb>(?:add|put)\s+)(?P<items>.+?)(?P<list>\s+(?:to|on|onto)\s+(?:my|the|our|a)\s+(?:[\w'-]+\s+){0,2}lists?)$",
+    re.IGNORECASE,
+)
+_BETWEEN_ITEMS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
+_ITEM_WORDS = 3  # "milk", "a dozen eggs": with more words it may be one thing that has an "and" in it
+_DEEDS = re.compile(r"\b(?:tasks?|to-?dos?)\b", re.IGNORECASE)
+_CONTENT = re.compile(r"^(?:tell|give|show|read|send|write)\s+(?:me|us)\b|^let\s+me\s+know\b", re.IGNORECASE)
+
+
 class _Sentence(Struct):
-    """The rest of the person's words, the day they were said, and who reads times in them."""
+    """The rest of the person's words, the day they were said, and who reads times in them.
+
+    is_whole: a rhythm was taken from it, and what is left is to be done at its times, as it is said.
+    """
 
     rest: str
     now: datetime
     timings: Timings | None
+    is_whole: bool = False
 
     def cut(self, piece: str) -> None:
         """Take a piece out, once."""
@@ -64,6 +78,17 @@ class _Sentence(Struct):
 def words_of(text: str) -> set[str]:
     """The words of a name or a description, lower case, without a plural s."""
     return {word.lower().removesuffix("s") for word in re.findall(r"[^\W_]+", text) if len(word) > 1}
+
+
+def things(sentence: str) -> list[str]:
+    """The sentence once for each of the things that it puts on a list: milk and eggs are two; else itself alone."""
+    found = _LISTED.match(cleaned(sentence))
+    if found is None or _DEEDS.search(found["list"]) or _QUOTED.search(sentence) or _CODE.search(sentence):
+        return [sentence]
+    items = [item for item in _BETWEEN_ITEMS.split(found["items"]) if item]
+    if any(len(item.split()) > _ITEM_WORDS for item in items):
+        return [sentence]
+    return [f"{found['verb']}{item}{found['list']}" for item in items]
 
 
 def fill(tool: ToolSchema, sentence: str, now: datetime, timings: Timings | None) -> dict[str, Any] | None:
@@ -206,6 +231,7 @@ def _moment(said: _Sentence, kind: str) -> str | None:
     """The first date in the sentence, as the format asks; the words themselves, or those of a rhythm, without one."""
     if not kind and (rhythm := find_rhythm(said.rest)):
         words, said.rest = rhythm
+        said.is_whole = said.rest.startswith(":") or bool(_CONTENT.match(said.rest))
         return words
     found = find_moment(said.rest, said.now, said.timings) if said.timings else None
     if found is None:
@@ -243,7 +269,7 @@ def _plain_texts(names: list[str], said: _Sentence, own: set[str]) -> list[tuple
     for name in names:
         text = _match(_CODE, said) or _match(_QUOTED, said)
         if text is None:
-            text = _headless(said.rest, own | words_of(name))
+            text = said.rest.strip(_EDGE) if said.is_whole else _headless(said.rest, own | words_of(name))
             said.rest = ""
         if text:
             filled.append((name, text))

@@ -6,7 +6,7 @@ number, a month without a day, "sun" and "sat".
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from cortex.base.errors import ToolFailed
 from cortex.ports.schedule import Timings
@@ -32,6 +32,29 @@ _NO_END = re.compile(r"\b(?:and|please|also|for|of|an?|the|about|around|once|on|
 _LONE_NUMBER = re.compile(rf"^\d+$|\b(?!(?:at|past|to|{_MONTH}|the) )\S+ \d{{1,2}}$", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:yesterday|last week|(\d{1,3}) (minute|hour|day|week)s? ago)\b", re.IGNORECASE)
 _AGO = {"yesterday": timedelta(days=1), "last week": timedelta(weeks=1)}
+
+
+_SHOWN = re.compile(  # as base/zone.py has days for models; a day alone only where it can be nothing of a text's own
+    r"\b(?:(?P<near>\d{4}-\d\d-\d\d) \((?P<word>[^()]*)\)|(?:(?<=due )|(?<=\())(?P<far>\d{4}-\d\d-\d\d))"
+    r"(?: (?P<time>\d\d:\d\d)\b)?"
+)
+_NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
+
+
+def in_words(text: str, today: date) -> str:
+    """The text with its days as people say them: tomorrow at 09:00, Friday, 24 December."""
+    return _SHOWN.sub(lambda shown: _said(shown, today), text)
+
+
+def _said(shown: re.Match[str], today: date) -> str:
+    day = date.fromisoformat(shown["near"] or shown["far"])
+    days = (day - today).days
+    words = _NEAR.get(days) or (f"{day:%A}" if 1 < days < 7 else f"{day.day} {day:%B}")
+    if day.year != today.year and days not in _NEAR and not 1 < days < 7:
+        words += f" {day.year}"
+    late = f", {shown['word']}" if (shown["word"] or "").startswith("overdue") else ""
+    at = f" at {shown['time']}" if shown["time"] else ""
+    return f"{words}{at}{late}"
 
 
 def find_moment(sentence: str, base: datetime, timings: Timings) -> tuple[str, datetime] | None:

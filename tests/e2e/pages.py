@@ -91,7 +91,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     (folder,) = [one for one in home.iterdir() if (one / "notes").is_dir()]
     (folder / "agent_notes").mkdir(exist_ok=True)
     (folder / "agent_notes" / "orchestrator.md").write_text("Likes tea.\n", encoding="utf-8")
-    task = re.findall(r'<tr id="task-(\w+)"', admin.get("/tasks?q=landlord").text)[0]
+    task = re.findall(r'id="task-(\w{10,})"', admin.get("/tasks?q=landlord").text)[0]
     bob = re.findall(r"/admin/users/(\w+)/disable", admin.get("/admin/users").text)[0]
     admin.post("/admin/budgets", kind="user", limit_tokens="900000", limit_usd="2.50", at_limit="stop")
     budget = re.findall(r"/admin/budgets/(\w+)/remove", admin.get("/admin/budgets").text)[0]

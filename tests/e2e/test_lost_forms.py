@@ -127,7 +127,7 @@ def test_a_form_has_its_words_again_after_an_error_and_not_when_they_were_taken(
     send(page, "#new-title")
     page.unroute("**/tasks")
     page.reload()  # sends it again
-    expect(page.locator("tr[id^=task-]", has_text=TYPED).first).to_be_visible()
+    expect(page.locator("li[id^=task-]", has_text=TYPED).first).to_be_visible()
     expect(page.locator("#new-title")).to_have_value("")
     page.goto("/tasks")
     expect(page.locator("#new-title")).to_have_value("")

@@ -68,7 +68,7 @@ def plant(ada: Caller, chat: str) -> None:
 def added(ada: Caller) -> list[str]:
     """A page of each planted thing by itself."""
     rows = {"/journals": "journal", "/tasks": "task", "/reminders": "next", "/jobs": "job"}
-    kinds = {place: rf'<tr id="{row}-(\w+)"' for place, row in rows.items()}
+    kinds = {place: rf' id="{row}-(\w+)"' for place, row in rows.items()}
     entries = [place for at in range(len(SHORT)) for place in (f"act{at}", f"act{at}/edit", f"act{at}/history/1")]
     ones = [f"{kind}/{re.findall(row, ada.get(kind).text)[-1]}" for kind, row in kinds.items()]
     return [*ones, "/journals?q=window", *(f"/journal-entries/{place}" for place in entries)]

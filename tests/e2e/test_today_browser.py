@@ -74,6 +74,20 @@ def test_a_thumb_to_the_right_ticks_and_to_the_left_puts_off(house: Daemon, ada:
     expect(page.locator(line(page, "Hold still"))).to_have_count(1)
 
 
+def test_a_task_is_dragged_to_its_place_by_its_handle(house: Daemon, ada: Caller, opens: Opens) -> None:
+    for title in ("one", "two", "three"):
+        ada.post("/tasks", title=title, list_name="order")
+    page = go(opens(house.origin, ada.token), "/tasks?list=order")
+    names = page.locator(".line .t a")
+    page.locator(line(page, "three")).hover()
+    page.locator(line(page, "three")).locator(".grip").hover()
+    page.mouse.down()
+    page.locator(line(page, "one")).hover()
+    page.mouse.up()
+    poll(lambda: re.findall(r'dir="auto">(\w+)</a>', ada.get("/tasks?list=order").text) == ["three", "one", "two"])
+    assert names.all_inner_texts() == ["three", "one", "two"]
+
+
 @pytest.mark.parametrize("has_script", [True, False], ids=["script", "plain"])
 def test_a_sentence_begins_a_chat(house: Daemon, ada: Caller, opens: Opens, has_script: bool) -> None:
     page = go(opens(house.origin, ada.token, has_script=has_script), "/today")

@@ -13,7 +13,7 @@ from cortex.base.model import OFFLINE
 from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.providers import ProviderContext, connect
 from cortex.providers.offline_arguments import fill
-from cortex.providers.offline_words import find_moment
+from cortex.providers.offline_words import find_moment, in_words
 from cortex.schedule.reading import Reader
 
 FRIDAY = datetime(2026, 11, 20, 14, 0, tzinfo=UTC)
@@ -52,9 +52,68 @@ SWITCH = schema("lamp_set", "Set a lamp.", ["state"], state={"enum": ["off", "on
 
 
 @pytest.mark.parametrize(
+    ("sentence", "titles"),
+    [
+        ("add milk and eggs to my shopping list", ["milk", "eggs"]),
+        ("please put milk, twelve eggs, and bread on the shopping list", ["milk", "twelve eggs", "bread"]),
+        ('add "salt and pepper" to my shopping list', ["salt and pepper"]),
+        ("add wash and iron the shirts for the party to my shopping list", ["wash and iron the shirts for the party"]),
+        ("add call Ann and Joe to my todo list", ["call Ann and Joe"]),
+    ],
+)
+async def test_each_thing_put_on_a_list_is_a_call_of_its_own(sentence: str, titles: list[str]) -> None:
+    _, end = await run(ask(user(sentence), tools=(CREATE,), task_create=0.9))
+    calls = end.message.calls
+    assert [json.loads(call.arguments)["title"] for call in calls] == titles
+
+
+async def test_what_follows_the_things_of_a_list_is_done_after_them() -> None:
+    sentence = "add milk and eggs to my shopping list, and then add rice to my shopping list"
+    _, first = await run(ask(user(sentence), tools=(CREATE,), task_create=0.9))
+    done = results(*(ToolResult(call_id=call.id, name=call.name, text="Added.") for call in first.message.calls))
+    _, then = await run(ask(user(sentence), first.message, done, tools=(CREATE,), task_create=0.9))
+    (call,) = then.message.calls
+    assert json.loads(call.arguments)["title"] == "rice"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "prompt"),
+    [
+        (
+            "every weekday at half past seven: tell me what is on my shopping list",
+            "tell me what is on my shopping list",
+        ),
+        ("tell me every weekday at 7:30 what is on my shopping list", "tell me what is on my shopping list"),
+        ("Every weekday at half past seven, read me my shopping list", "read me my shopping list"),
+        ("remind me every day at 9 to take the pills", "take the pills"),
+    ],
+)
+def test_a_job_keeps_the_whole_sentence_that_it_is_to_do(sentence: str, prompt: str) -> None:
+    job = schema("cron_add", "Schedule a prompt.", ["prompt", "when"], prompt=STRING, when=STRING)
+    filled = fill(job, sentence, FRIDAY, Reader())
+    assert filled
+    assert filled["prompt"] == prompt
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        ("Will remind: call mum (2026-11-21 (tomorrow) 09:00)", "Will remind: call mum (tomorrow at 09:00)"),
+        ("due 2026-11-24 (Tuesday)", "due Tuesday"),
+        ("due 2026-12-24", "due 24 December"),
+        ("Will remind: call mum (2027-01-03 09:00)", "Will remind: call mum (3 January 2027 at 09:00)"),
+        ("due 2026-11-19 (overdue by 1 day)", "due yesterday, overdue by 1 day"),
+        ("a file's own 2026-11-19 10:00", "a file's own 2026-11-19 10:00"),
+    ],
+)
+def test_days_are_said_as_people_say_them(shown: str, words: str) -> None:
+    assert in_words(shown, FRIDAY.date()) == words
+
+
+@pytest.mark.parametrize(
     ("tool", "sentence", "arguments"),
     [
-        (CREATE, "add milk and eggs to my shopping list", {"title": "milk and eggs", "list_name": "shopping"}),
+        (CREATE, "add fish and chips to my shopping list", {"title": "fish and chips", "list_name": "shopping"}),
         (
             CREATE,
             "Could you please add milk to the shopping list for tomorrow?",

@@ -29,7 +29,7 @@ def test_numbers_are_grouped_or_short(value: int, whole: str, short: str) -> Non
 
 
 def test_a_moment_is_told_in_the_readers_zone() -> None:
-    assert figures.moment(LATE, BERLIN) == "Tue 8 Sept 2026, 00:05"
+    assert figures.exact(LATE, BERLIN) == "Tue 8 Sept 2026, 00:05"
     assert figures.clock(LATE, BERLIN) == "00:05"
     assert figures.day(LATE, BERLIN) == "Tue 8 Sept 2026"
     assert figures.day(LATE.date(), BERLIN) == "Mon 7 Sept 2026"
@@ -38,15 +38,17 @@ def test_a_moment_is_told_in_the_readers_zone() -> None:
 @pytest.mark.parametrize(
     ("at", "words"),
     [
-        (datetime(2026, 9, 7, 21, 0, tzinfo=UTC), "Mon 23:00"),
-        (datetime(2026, 9, 8, 12, 5, tzinfo=UTC), "14:05"),
-        (datetime(2026, 9, 14, 12, 5, tzinfo=UTC), "Mon 14:05"),
-        (datetime(2026, 9, 15, 12, 5, tzinfo=UTC), "15 Sept, 14:05"),
-        (datetime(2025, 9, 8, 12, 5, tzinfo=UTC), "8 Sept 2025, 14:05"),
+        (datetime(2026, 9, 7, 21, 0, tzinfo=UTC), "yesterday 23:00"),
+        (datetime(2026, 9, 8, 12, 5, tzinfo=UTC), "today 14:05"),
+        (datetime(2026, 9, 9, 5, 30, tzinfo=UTC), "tomorrow 07:30"),
+        (datetime(2026, 9, 14, 12, 5, tzinfo=UTC), "Monday 14:05"),
+        (datetime(2026, 9, 15, 12, 5, tzinfo=UTC), "Tue 15 Sept, 14:05"),
+        (datetime(2026, 9, 6, 12, 5, tzinfo=UTC), "Sun 6 Sept, 14:05"),
+        (datetime(2025, 9, 8, 12, 5, tzinfo=UTC), "Mon 8 Sept 2025, 14:05"),
     ],
 )
-def test_a_near_moment_is_short(at: datetime, words: str) -> None:
-    assert figures.brief(at, BERLIN, LATE) == words
+def test_a_moment_is_said_as_people_say_it(at: datetime, words: str) -> None:
+    assert figures.spoken(at, BERLIN, LATE) == words
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ async def test_a_job_is_made_of_words_and_shown_with_its_next_run(house: Cortex,
     assert answer.headers["location"] == f"/jobs/{one.job.id}"
     assert (one.job.expression, one.job.time_zone, one.job.deliver_to) == ("30 7 * * 1-5", "Asia/Kolkata", ("email",))
     page = (await ada.get("/jobs")).text
-    assert "07:30 +05:30" in page, "in its own zone"
+    assert "07:30, Asia/Kolkata</time>" in page, "in its own zone"
     assert "weekday (Mon-Fri) at 07:30" in page
     assert "Saved: Brief, first" in page
 

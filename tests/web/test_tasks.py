@@ -98,10 +98,10 @@ async def test_a_long_list_has_pages_and_a_filter(house: Cortex, ada: Browser) -
     for number in range(103):
         await house.tasks.create(ada.user, f"task {number:03}")
     first = await ada.get("/tasks")
-    assert first.text.count('<tr id="task-') == 100
+    assert first.text.count('class="line task"') == 100
     assert 'href="/tasks?start=100"' in first.text
-    assert (await ada.get("/tasks?start=100")).text.count('<tr id="task-') == 3
-    assert (await ada.get("/tasks?q=042")).text.count('<tr id="task-') == 1
+    assert (await ada.get("/tasks?start=100")).text.count('class="line task"') == 3
+    assert (await ada.get("/tasks?q=042")).text.count('class="line task"') == 1
     assert "Nothing matches." in (await ada.get("/tasks?q=zebra")).text
 
 

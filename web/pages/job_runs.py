@@ -10,7 +10,7 @@ from cortex.base.job import SlotState
 from cortex.services.chat.transcript_views import key_of
 from cortex.services.jobs.jobs import HISTORY, JobRun, JobView
 from web.deps import FormNumber, Number, Text
-from web.job_words import LIVE, STATES, JobWordsContext, at_zone
+from web.job_words import LIVE, STATES, JobWordsContext, said_at
 from web.render import address, described
 from web.routes import PageRouter
 from web.security import local_path
@@ -80,7 +80,7 @@ async def toggle(visit: UserVisit, job_id: str, version: FormNumber = 0, on: Tex
     """Pause it, or let it go on from now."""
     row = await visit.services.jobs.enable(visit.user, job_id, version, is_enabled=bool(on))
     if row.next_at:
-        words = f"On: {row.name}, next {at_zone(row.next_at, row.time_zone)}"
+        words = f"On: {row.name}, next {said_at(row.next_at, row.time_zone, visit.user.time_zone)}"
     else:
         is_called = row.timing_kind == "called"
         begun = f"On: {row.name}" if is_called else f"On: {row.name}, but it has no more runs"

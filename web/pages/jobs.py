@@ -15,7 +15,7 @@ from cortex.services.jobs.tools import JobToolPlan
 from cortex.services.notices.addresses import ChannelView
 from web.bodies import TEXT_BYTES, takes
 from web.deps import Number
-from web.job_words import LIVE, JobWordsContext, PreviewLine, at_zone, is_live, lines
+from web.job_words import LIVE, JobWordsContext, PreviewLine, is_live, lines, said_at
 from web.render import Frame, NavEntry, address, described, wants_fragment
 from web.routes import PageRouter
 from web.visit import UserVisit, Visit
@@ -126,7 +126,7 @@ async def add(visit: UserVisit) -> Response:
     except UserError as refused:
         context = await _context(visit, form, refused=refused)
         return await visit.show("job.html", context, refused=refused)
-    first = at_zone(row.next_at, row.time_zone) if row.next_at else row.words
+    first = said_at(row.next_at, row.time_zone, visit.user.time_zone) if row.next_at else row.words
     return visit.redirect(f"{HOME}/{row.id}", f"Saved: {row.name}, first {first}")
 
 
@@ -160,7 +160,7 @@ async def save(visit: UserVisit, job_id: str) -> Response:
     except (UserError, Conflict) as refused:
         context = await _context(visit, form, await jobs.get(visit.user, job_id), refused)
         return await visit.show("job.html", context, refused=refused)
-    after = f", next {at_zone(row.next_at, row.time_zone)}" if row.next_at else ""
+    after = f", next {said_at(row.next_at, row.time_zone, visit.user.time_zone)}" if row.next_at else ""
     return visit.redirect(f"{HOME}/{row.id}", f"Saved: {row.name}{after}")
 
 

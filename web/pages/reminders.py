@@ -94,7 +94,7 @@ async def add(visit: UserVisit, words: Text = "", repeat_s: Text = "", back: Tex
         context = await _context(visit)
         context = replace(context, draft=words, draft_repeat=repeat_s)
         return await visit.show("reminders.html", context, refused=refused)
-    told = f"Will remind: {row.text}, {row.words}, {row.time_zone}"
+    told = f"Will remind: {row.text}, {row.timing.words_in(visit.user.time_zone)}"
     place = local_path(back, HOME) + "#words"  # the browser puts the focus there, for the next one
     return visit.redirect(place, told, undo_href=f"{HOME}/{row.id}/remove")
 
@@ -164,7 +164,7 @@ async def save(
             is_stale=isinstance(refused, Conflict),
         )
         return await visit.show("reminder.html", context, refused=refused)
-    return visit.redirect(HOME, f"Saved: {row.text}, {row.words}, {row.time_zone}")
+    return visit.redirect(HOME, f"Saved: {row.text}, {row.timing.words_in(visit.user.time_zone)}")
 
 
 @router.post(HOME + "/{reminder_id}/ack")

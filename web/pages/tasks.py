@@ -181,8 +181,8 @@ async def set_due(visit: UserVisit, task_id: str, day: str = "", back: Text = "/
 
 @router.post("/tasks/{task_id}/move")
 async def move(visit: UserVisit, task_id: str, by: FormNumber, back: Text = "/tasks") -> Response:
-    """One place up (-1) or down (1)."""
-    await visit.services.tasks.move(visit.user, task_id, 1 if by > 0 else -1)
+    """So many places up (below 0) or down among the tasks of its list."""
+    await visit.services.tasks.move(visit.user, task_id, by)
     return visit.redirect(local_path(back, "/tasks"))
 
 

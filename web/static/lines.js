@@ -12,7 +12,7 @@ let wanted = false;
 const anew = () => { wanted = false; document.body.dispatchEvent(new Event('lists')); };
 const isWriting = () => [...document.querySelectorAll('[data-lines] input:not([type=hidden])')].some(box => box.value);
 const hold = event => {
-  if (!event.target.matches('[data-again]') || !(ticked.size || isWriting())) return;
+  if (!event.target.matches?.('[data-again]') || !(ticked.size || isWriting())) return;
   event.preventDefault();
   wanted = true;
 };
@@ -91,6 +91,41 @@ const end = event => {
   if (by < -SWIPED_PX) $('[data-later]', line)?.requestSubmit();
 };
 on('pointerup', end); on('pointercancel', end);
+
+// --- a handle: drag a task to another place of its list; the line's menu does the same a place at a time
+let drag;
+const kin = line => [...line.parentElement.children].filter(one => one.dataset.list === line.dataset.list);
+on('pointerdown', event => {
+  const line = event.target.closest?.('.grip')?.closest('.line');
+  if (!line) return;
+  event.preventDefault();
+  drag = { line, from: kin(line).indexOf(line) };
+  line.classList.add('drags');
+});
+on('pointermove', event => {
+  if (!drag) return;
+  const over = kin(drag.line).find(one => { const box = one.getBoundingClientRect(); return event.clientY >= box.top && event.clientY < box.bottom; });
+  if (over && over !== drag.line) over[drag.line.compareDocumentPosition(over) & Node.DOCUMENT_POSITION_FOLLOWING ? 'after' : 'before'](drag.line);
+});
+const drop = () => {
+  if (!drag) return;
+  const { line, from } = drag, by = kin(line).indexOf(line) - from;
+  drag = undefined;
+  line.classList.remove('drags');
+  if (!by) return;
+  const form = $('[data-move]', line);
+  form.elements.by.value = by;
+  form.requestSubmit();
+};
+on('pointerup', drop); on('pointercancel', drop);
+
+// --- a deed of a menu: the menu is gone with the old lines, and the focus goes back to its button
+let from;
+on('submit', event => { const menu = event.target.closest('.line .menu'); if (menu) { from = menu.closest('.line').id; menu.hidePopover?.(); } });
+on('htmx:after:swap', () => {
+  if (from && document.activeElement === document.body) $('.line-more,.ck', document.getElementById(from) ?? lines()[0] ?? document)?.focus();
+  from = undefined;
+});
 
 // --- keys: j k move, x ticks, a adds
 const walk = way => {

@@ -118,7 +118,7 @@ class TasksService(Struct, frozen=True):
         return await self._announced(user, await self._of(user).reopen(task_id))
 
     async def move(self, user: User, task_id: str, by: int) -> None:
-        """Up (-1) or down (1) within its list; at an end it stays."""
+        """So many places up (below 0) or down within its list; at an end it stays."""
         async with self.db.transaction(user.id) as repository:
             tasks = repository(TasksRepository)
             task = await tasks.get(task_id)

@@ -31,7 +31,7 @@ DUE_MOST, COMING_MOST, NEWS_MOST = 60, 3, 3
 EVENING = time(18)  # of yesterday: what came since is news of this morning
 NEWS: tuple[NoticeKind, ...] = ("job", "agent", "system", "message", "digest")  # the others stand under what is due
 TRIES = (  # each works on an empty house, by whatever model
-    "Remind me tonight at eight to take the bins out",
+    "Remind me tomorrow at eight to take the bins out",
     "Add milk and eggs to my shopping list",
     "Every weekday at half past seven, read me my shopping list",
 )
