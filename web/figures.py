@@ -54,6 +54,11 @@ def long_day(on: date) -> str:
     return f"{on.day} {_LONG_MONTHS[on.month - 1]}"
 
 
+def plain_day(on: date) -> str:
+    """24 Dec 2026, for a field that reads it again."""
+    return f"{on.day} {on:%b} {on.year}"
+
+
 def local_day(at: datetime, zone: tzinfo) -> date:
     """The day on which it is in the reader's zone."""
     return at.astimezone(zone).date()

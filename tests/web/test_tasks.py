@@ -1,6 +1,9 @@
 """The tasks page: what a person sees and what their forms change."""
 
 import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from cortex.app import Cortex
 from tests.web.conftest import Browser
@@ -29,6 +32,31 @@ async def test_a_task_without_words_is_refused_beside_its_field(house: Cortex, a
     assert answer.status_code == 422
     assert 'aria-describedby="new-error"' in answer.text
     assert await house.tasks.list(ada.user) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "days"),
+    [("today", 0), ("Yesterday", -1), ("tomorrow", 1), ("in 3 days", 3), ("", None)],
+)
+async def test_a_day_is_read_as_people_say_it(house: Cortex, ada: Browser, words: str, days: int | None) -> None:
+    await ada.post("/tasks", title="Water the plants", due=words)
+    (task,) = await house.tasks.list(ada.user)
+    assert task.due == (None if days is None else datetime.now(UTC).date() + timedelta(days=days))
+
+
+@pytest.mark.parametrize("words", ["24 Dec 2019", "24 December 2019", "24.12.2019", "2019-12-24"])
+async def test_a_written_day_is_read_and_stays_as_it_is_when_the_task_is_saved(
+    house: Cortex, ada: Browser, words: str
+) -> None:
+    await ada.post("/tasks", title="Water the plants", due=words)
+    (task,) = await house.tasks.list(ada.user)
+    page = (await ada.get(f"/tasks/{task.id}")).text
+    shown = re.search(r'name="due"[^>]*value="([^"]+)"', page)
+    assert shown
+    assert shown[1] == "24 Dec 2019"
+    await ada.post(f"/tasks/{task.id}", version=task.version, title="Water", list_name="inbox", due=shown[1])
+    (saved,) = await house.tasks.list(ada.user)
+    assert (saved.title, saved.due) == ("Water", task.due)
 
 
 async def test_ticking_and_opening_again(house: Cortex, ada: Browser) -> None:

@@ -15,6 +15,7 @@ from cortex.base.numbers import whole_number
 from cortex.services.content.shared_lists import InvitationRow
 from cortex.services.content.tasks import INBOX, TaskFields, TaskListRow, TaskRow
 from web.deps import FormNumber, Number, Text
+from web.figures import plain_day
 from web.render import Context, NavEntry, address, described, zone_of
 from web.routes import PageRouter
 from web.security import local_path
@@ -43,6 +44,7 @@ class TasksContext(Context, frozen=True, kw_only=True):
     today: date = described("the reader's day, to mark what is late")
     draft: str = described("a title that was refused", default="")
     draft_list: str = described("the list it was meant for", default="")
+    draft_due: str = described("the day on which it was to be due, as it was typed", default="")
 
 
 class TaskForm(BaseModel):
@@ -57,18 +59,18 @@ class TaskForm(BaseModel):
     @classmethod
     def of(cls, task: TaskRow) -> Self:
         """Return what the form shows of a stored task."""
-        due = task.due.isoformat() if task.due else ""
+        due = plain_day(task.due) if task.due else ""
         return cls(title=task.title, list_name=task.list_label, due=due, priority=str(task.priority), notes=task.notes)
 
-    def values(self) -> TaskFields:
-        """Return what the service takes. UserError for a day or priority that is none."""
+    def values(self, due: date | None) -> TaskFields:
+        """Return what the service takes, with the day as it was read. UserError for a priority that is none."""
         priority = whole_number(self.priority)
         if priority is None:
             raise UserError("Choose one of the priorities.", field="priority")
         return {
             "title": self.title,
             "list_name": self.list_name,
-            "due": _day(self.due),
+            "due": due,
             "priority": priority,
             "notes": self.notes,
         }
@@ -109,10 +111,11 @@ async def add(
 ) -> Response:
     """Add one and come back to the list."""
     try:
-        await visit.services.tasks.create(visit.user, title, list_name=list_name, due=_day(due))
+        day = visit.services.reminders.read_day(visit.user, due)
+        await visit.services.tasks.create(visit.user, title, list_name=list_name, due=day)
     except UserError as refused:
         context = await _context(visit)
-        context = replace(context, draft=title, draft_list=list_name)
+        context = replace(context, draft=title, draft_list=list_name, draft_due=due)
         return await visit.show("tasks.html", context, refused=refused)
     return visit.redirect(local_path(back, "/tasks"))
 
@@ -133,7 +136,8 @@ async def show_one(visit: UserVisit, task_id: str) -> Response:
 async def save(visit: UserVisit, task_id: str, typed: Annotated[TaskEditForm, Form()]) -> Response:
     """Save the task, unless it was changed in between: then what was typed stands beside what is there."""
     try:
-        saved = await visit.services.tasks.update(visit.user, task_id, typed.version, typed.values())
+        due = visit.services.reminders.read_day(visit.user, typed.due)
+        saved = await visit.services.tasks.update(visit.user, task_id, typed.version, typed.values(due))
     except (UserError, Conflict) as refused:
         task = await visit.services.tasks.get(visit.user, task_id)
         context = TaskContext(
@@ -175,7 +179,8 @@ async def put_off(visit: UserVisit, task_id: str, back: Text = "/tasks") -> Resp
 async def set_due(visit: UserVisit, task_id: str, day: str = "", back: Text = "/tasks") -> Response:
     """Make it due on that day, on none for an empty one."""
     before = await visit.services.tasks.get(visit.user, task_id)
-    task = await visit.services.tasks.update(visit.user, task_id, before.version, {"due": _day(day)})
+    due = visit.services.reminders.read_day(visit.user, day)
+    task = await visit.services.tasks.update(visit.user, task_id, before.version, {"due": due})
     return visit.redirect(local_path(back, "/tasks"), f"Restored: {task.title}")
 
 
@@ -240,12 +245,3 @@ def _today(visit: Visit) -> date:
 def _with_whom(lists: Sequence[TaskListRow]) -> dict[str, tuple[str, ...]]:
     """List's label -> names of the others who see it."""
     return defaultdict(tuple, ((one.label, one.with_whom) for one in lists if one.with_whom))
-
-
-def _day(text: str) -> date | None:
-    if not text.strip():
-        return None
-    try:
-        return date.fromisoformat(text.strip())
-    except ValueError as error:
-        raise UserError("Write the day as 2026-12-24.", field="due") from error

@@ -4,8 +4,10 @@ Telling them when they are due is `due.py`. No model is asked. Rows: `storage/re
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -29,6 +31,8 @@ TEXT_CHARACTERS_MAX = 500
 WORDS_CHARACTERS_MAX = 1_000
 NOTHING = "Enter what to remind you of."
 AHEAD = 3
+WRITTEN = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%d.%m.%Y")
+NO_DAY = "Write a day such as tomorrow, Friday, 24 Dec or 24.12.2026."
 CLEARED = "reminders.cleared"  # what was taken away together last
 
 
@@ -76,6 +80,23 @@ class RemindersService(Struct, frozen=True, kw_only=True):
                 f"{words.strip()!r} is in the past or never happens. Enter a time in the future.", field=field
             )
         return timing, times
+
+    def read_day(self, user: User, words: str) -> date | None:
+        """Return the day that the words mean now, past ones too; None for no words. UserError for what is no day."""
+        typed, today = words.strip(), self.runtime.clock().astimezone(ZoneInfo(user.time_zone)).date()
+        if not typed:
+            return None
+        written = _written(typed) or {"today": today, "yesterday": today - timedelta(days=1)}.get(typed.casefold())
+        if written:
+            return written
+        morning = datetime.combine(today, time(), UTC)
+        try:
+            timing = self.timings.read(typed, morning, "UTC")
+        except ToolFailed as refused:
+            raise UserError(NO_DAY, field="due") from refused
+        if timing.kind != "at":
+            raise UserError(NO_DAY, field="due")
+        return datetime.fromisoformat(timing.expression).date()
 
     async def listing(self, user: User, *, query: str = "", start: int = 0, most: int = 50) -> ReminderListing:
         """All that is to come, those that have all words of `query`, and a stretch of the past from `start` on."""
@@ -279,6 +300,14 @@ def _values(text: str, timing: Timing, repeat_s: int | None, *, is_tainted: bool
         repeat_s=repeat_s,
         is_tainted=is_tainted,
     )
+
+
+def _written(typed: str) -> date | None:
+    """Return the day that is written as a date with its year."""
+    for form in WRITTEN:
+        with suppress(ValueError):
+            return datetime.strptime(typed, form).date()  # noqa: DTZ007 - a day has no zone
+    return None
 
 
 def _moment(at: str) -> datetime:
