@@ -41,8 +41,8 @@ SECURE_COOKIE = "__Host-cortex"
 COOKIE_LIFE_S = 30 * 24 * 3600
 
 _FOREIGN_HOST = (
-    "This server does not answer to the host name in this address. Its administrator can add the name to "
-    "CORTEX_ALLOWED_HOSTS, or set CORTEX_PUBLIC_URL.\n"
+    "This server does not answer to the host name in this address. Its administrator can add the name in Settings, or "
+    "as CORTEX_ALLOWED_HOSTS or CORTEX_PUBLIC_URL.\n"
 )
 _OTHER_SITE = "Refused: the request came from another site.\n"
 _RENAMED = (

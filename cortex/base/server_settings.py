@@ -4,13 +4,13 @@ What was given outside (environment, `.env`, command line) wins: `Settings.model
 `services/upkeep/server_settings.py` does.
 """
 
-import types
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
+from cortex.base import scan
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
 from cortex.base.settings import HIDDEN, Settings
@@ -30,6 +30,13 @@ class SettingKind(Struct, frozen=True):
     label: str
     is_tried: bool = False
     needs_restart: bool = False
+
+
+class InForce(Struct, frozen=True, kw_only=True):
+    """What came of putting texts in force. `wrong`: why by name for each that was left out; `waits`: for a restart."""
+
+    wrong: Mapping[str, str]
+    waits: frozenset[str]
 
 
 class SettingGroup(Struct, frozen=True):
@@ -80,9 +87,9 @@ GROUPS = (
         "search",
         "Web search",
         (
-            SettingKind("searxng_url", "SearXNG address"),
-            SettingKind("brave_api_key", "Brave Search key"),
-            SettingKind("ddgs", "DuckDuckGo"),
+            SettingKind("searxng_url", "SearXNG address", needs_restart=True),
+            SettingKind("brave_api_key", "Brave Search key", needs_restart=True),
+            SettingKind("ddgs", "DuckDuckGo", needs_restart=True),
         ),
     ),
     SettingGroup(
@@ -135,6 +142,10 @@ GROUPS = (
         ),
     ),
 )
+EXTRAS = {
+    "ddgs": ("ddgs", "DuckDuckGo's library is not installed. Run `make ddgs` first."),
+    "otel_endpoint": ("opentelemetry.sdk", "Its packages are missing. Install Cortex with the extra 'otel' first."),
+}
 KINDS = {kind.name: kind for group in GROUPS for kind in group.kinds}
 
 
@@ -177,6 +188,8 @@ def default_of(name: str) -> Any:  # Any: a setting's value
 
 def with_texts(settings: Settings, texts: Mapping[str, str]) -> Settings:
     """The settings with what was given outside, and of the rest these texts. UserError names the wrong field."""
+    for name, why in _lacking(texts).items():
+        raise UserError(why, field=name)
     try:
         return _made(settings, texts)
     except ValidationError as error:
@@ -185,13 +198,13 @@ def with_texts(settings: Settings, texts: Mapping[str, str]) -> Settings:
         raise UserError(f"{label}: {why}.", field=name) from error
 
 
-def put_in_force(settings: Settings, texts: Mapping[str, str], *, is_start: bool) -> Mapping[str, str]:
+def put_in_force(settings: Settings, texts: Mapping[str, str], *, is_start: bool) -> InForce:
     """Let these texts hold for everybody who has the settings, but for those given outside.
 
-    Return why by name for each that cannot hold any more (a folder is gone): it is left out. is_start: also those that
-    are read at the start alone.
+    One that cannot hold any more (a folder is gone) is left out. is_start: also those that are read at the start alone.
     """
-    left, wrong = dict(texts), dict[str, str]()
+    wrong = _lacking(texts)
+    left = {name: text for name, text in texts.items() if name not in wrong}
     while True:
         try:
             made = _made(settings, left)
@@ -201,13 +214,12 @@ def put_in_force(settings: Settings, texts: Mapping[str, str], *, is_start: bool
             for gone in [name] if name in left else list(left):  # of one given outside: by what it stands beside
                 wrong[gone] = why
                 del left[gone]
-    values = {
-        kind.name: getattr(made, kind.name)
-        for kind in KINDS.values()
-        if kind.name not in settings.model_fields_set and (is_start or not kind.needs_restart)
-    }
-    settings.hold(values)
-    return types.MappingProxyType(wrong)
+    ours = [kind for kind in KINDS.values() if kind.name not in settings.model_fields_set]
+    late = () if is_start else [kind.name for kind in ours if kind.needs_restart]
+    settings.hold({kind.name: getattr(made, kind.name) for kind in ours if kind.name not in late})
+    return InForce(
+        wrong=wrong, waits=frozenset(name for name in late if getattr(made, name) != getattr(settings, name))
+    )
 
 
 def refusal(settings: Settings, *, has_account: bool) -> str:
@@ -229,6 +241,12 @@ def refusal(settings: Settings, *, has_account: bool) -> str:
     if not settings.trusted_proxies:
         return "CORTEX_PUBLIC_URL is set: say in CORTEX_TRUSTED_PROXIES which address the proxy connects from."
     return ""
+
+
+def _lacking(texts: Mapping[str, str]) -> dict[str, str]:
+    """Say by name why not, for each that needs a package which is not there."""
+    on = {name: packages for name, packages in EXTRAS.items() if texts.get(name, "false") != "false"}
+    return {name: why for name, (package, why) in on.items() if not scan.is_installed(package)}
 
 
 def _made(settings: Settings, texts: Mapping[str, str]) -> Settings:

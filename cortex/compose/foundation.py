@@ -140,7 +140,7 @@ class Foundation(FileServices):
 
     @cached_property
     def streams(self) -> OpenStreams:
-        return OpenStreams(hub=self.hub, most=self.settings.streams_per_person)
+        return OpenStreams(hub=self.hub, settings=self.settings)
 
     @cached_property
     def push_keys(self) -> PushKeys:
@@ -161,7 +161,11 @@ class Foundation(FileServices):
     def mcp_host(self) -> McpHost:
         """Return what this machine gives to MCP servers."""
         settings = self.settings
-        own = settings.public_url or f"http://{settings.host}:{settings.port}"
+
+        def redirect() -> str:
+            own = settings.public_url or f"http://{settings.host}:{settings.port}"
+            return f"{own.rstrip('/')}{MCP_PAGE}/callback"
+
         return McpHost(
             sandbox=self._sandbox,
             folder=settings.home / FAMILY,
@@ -169,7 +173,7 @@ class Foundation(FileServices):
             programs=settings.home / MCP_PROGRAMS,
             machine=Machine(home=Path.home(), path=os.environ.get("PATH", ""), closed=self.closed_folders),
             logins=lambda name: SealedLogin(db=self.runtime.db, vault=self.vault, name=name),
-            redirect=f"{own.rstrip('/')}{MCP_PAGE}/callback",
+            redirect=redirect,
             clock=self.runtime.clock,
         )
 

@@ -57,7 +57,7 @@ class Services(TurnServices):
             models=self.models,
             registry=self.runtime.registry,
             names=self.role_names,
-            setting_rounds=self.settings.max_rounds,
+            server=self.settings,
         )
 
     @cached_property

@@ -78,8 +78,8 @@ class IntegrationKind(Struct, frozen=True, kw_only=True):
     what of it has the methods of one of them for one person, by account name. ports: class names of such that are
     wired in `compose` instead. port_of: the port that one of several opens, by its name.
 
-    A kind without `open` is set up by the server's settings: `variables` names them, `lacks` says what is missing
-    ("" = nothing), `lines` is what to add to the settings file, with examples for values.
+    A kind without `open` is set up by the server's settings: `settings` is their group on that page, `lacks` says what
+    is missing ("" = nothing).
     """
 
     name: str
@@ -102,9 +102,8 @@ class IntegrationKind(Struct, frozen=True, kw_only=True):
     note: str = ""
     search: Callable[[], Awaitable[str]] | None = None
     people: Callable[[Any], Collection[str]] | None = None  # Any: a value of `form`
-    variables: tuple[str, ...] = ()
+    settings: str = ""
     lacks: Callable[[], str] | None = None
-    lines: tuple[str, ...] = ()
 
     @property
     def port_names(self) -> tuple[str, ...]:

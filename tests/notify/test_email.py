@@ -212,7 +212,7 @@ async def test_what_is_no_address_is_refused_by_its_field(address: str) -> None:
 
 
 def test_without_a_server_it_says_what_is_missing() -> None:
-    with pytest.raises(UserError, match="CORTEX_SMTP_HOST"):
+    with pytest.raises(UserError, match="settings name no mail server"):
         CHANNEL.open(ChannelContext(site=SITE))
 
 

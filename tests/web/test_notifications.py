@@ -394,7 +394,7 @@ async def test_what_was_chosen_of_a_channel_that_is_gone_stays_and_its_deliverie
 
 
 async def test_mail_says_what_an_admin_has_to_set_up(ada: Browser) -> None:
-    assert "CORTEX_SMTP_HOST" in (await ada.get("/notifications/settings")).text
+    assert "Mail server and sender are missing" in (await ada.get("/notifications/settings")).text
 
 
 # --- devices

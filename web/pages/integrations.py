@@ -1,7 +1,6 @@
 """Admin: the outside systems. A card each: how it stands, its form, a test, who may use it, off, and away."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -40,7 +39,6 @@ NAV = NavEntry(
     about="Connect e-mail, web search, Home Assistant, Nextcloud Talk, databases and more.",
     state=_state,
 )
-ENV_FILE = str(Path(".env").absolute())  # which `base/settings.py` reads
 VALUE_CHARACTERS = 100_000  # the forms have limits of their own, far below
 
 
@@ -68,7 +66,6 @@ class IntegrationsContext(Context, frozen=True, kw_only=True):
     """The cards."""
 
     cards: Sequence[IntegrationCard] = described("the systems, set up or not, in the order of the page")
-    env_file: str = described("the file that holds the server's settings")
     people: Sequence[tuple[str, str]] = described("everybody who may be given one: id, name")
     roles: Sequence[str] = described("the roles that it may be given to")
     report: CardReport | None = described("what the last act on one of them came to", default=None)
@@ -188,7 +185,6 @@ async def _page(visit: Visit, report: CardReport | None = None, *, block: str = 
         ]
     context = IntegrationsContext(
         cards=cards,
-        env_file=ENV_FILE,
         people=[(one.id, one.name) for one in await visit.services.accounts.users()],
         roles=sorted(await visit.services.integrations.all_roles()),
         report=report,

@@ -12,5 +12,5 @@ def integration(_: IntegrationHost) -> IntegrationKind:
         about="Notifies browsers and phones that people add under Devices.",
         order=80,
         ports=("Push",),
-        variables=("CORTEX_PUSH_SUBJECT", "CORTEX_PUBLIC_URL"),
+        settings="notifications",
     )

@@ -58,7 +58,7 @@ def to_address(
         auth = None
         if form.has_login and system.name:
             kept = KeptLogin(host.logins(system.name), host.clock)
-            auth = await login_of(form, kept, host.redirect, redirect, came_back)
+            auth = await login_of(form, kept, host.redirect(), redirect, came_back)
         async with (
             open_http(form, auth) as client,
             streamable_http_client(form.address, http_client=client, max_sse_event_size=ANSWER_BYTES) as streams,

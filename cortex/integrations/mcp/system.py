@@ -56,7 +56,7 @@ class McpHost(Struct, frozen=True, kw_only=True):
     programs: Path
     machine: Machine
     logins: "Callable[[str], LoginStore]"
-    redirect: str
+    redirect: Callable[[], str]
     clock: Clock
 
 

@@ -63,13 +63,13 @@ class Email:
 
 def _open(context: ChannelContext) -> Email:
     if context.smtp is None:
-        raise UserError("E-mail is not set up: the server's settings need CORTEX_SMTP_HOST and CORTEX_SMTP_FROM.")
+        raise UserError("E-mail is not set up: the server's settings name no mail server and sender.")
     return Email(context, context.smtp, scan.load("cortex.notify.smtp"))  # aiosmtplib
 
 
 def _lacks(settings: Settings) -> str:
     is_set = smtp_from(settings) is not None
-    return "" if is_set else "It needs CORTEX_SMTP_HOST and CORTEX_SMTP_FROM in the server's settings."
+    return "" if is_set else "Mail server and sender are missing in the server's settings."
 
 
 CHANNEL = ChannelKind(

@@ -7,17 +7,18 @@ from contextlib import contextmanager
 from msgspec import Struct, field
 
 from cortex.base.errors import Throttled
+from cortex.base.settings import Settings
 from cortex.ports.engine import SharedHub
 
 
 class OpenStreams(Struct, frozen=True, kw_only=True):
     """`watched`: user -> key of the hub -> watchers. `ended`: user -> how often all their streams were ended.
 
-    `held`: user -> open connections that stream, of which one person may have `most` in this process.
+    `held`: user -> open connections that stream; `settings` say how many one person may have in this process.
     """
 
     hub: SharedHub
-    most: int
+    settings: Settings
     held: Counter[str] = field(default_factory=Counter)
     watched: dict[str, Counter[str]] = field(default_factory=dict)
     ended: dict[str, int] = field(default_factory=dict)
@@ -25,8 +26,9 @@ class OpenStreams(Struct, frozen=True, kw_only=True):
     @contextmanager
     def holding(self, user_id: str) -> Iterator[None]:
         """Counts a connection that streams to this person; Throttled when they hold too many already."""
-        if self.held[user_id] >= self.most:
-            raise Throttled(f"You have {self.most} live pages open, which is the limit. Close some.", wait_s=5.0)
+        most = self.settings.streams_per_person
+        if self.held[user_id] >= most:
+            raise Throttled(f"You have {most} live pages open, which is the limit. Close some.", wait_s=5.0)
         self.held[user_id] += 1
         try:
             yield

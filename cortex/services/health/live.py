@@ -80,7 +80,7 @@ class LiveHealth(Struct, frozen=True, kw_only=True):
         return warn(
             "https",
             "The page is sent unencrypted, and push does not work.",
-            "Put a proxy with https in front, and set CORTEX_PUBLIC_URL and CORTEX_TRUSTED_PROXIES.",
+            "Put a proxy with https in front, and set public address and trusted proxies on the page Settings.",
         )
 
     async def proxy(self) -> Finding:

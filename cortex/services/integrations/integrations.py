@@ -67,7 +67,7 @@ class IntegrationCard(Struct, frozen=True, kw_only=True):
     @property
     def is_shown_by_doctor(self) -> bool:
         """Tell whether the doctor has a line for it: what people set up, but no empty card of many."""
-        is_set_by_people = self.kind.has_form or bool(self.kind.variables)
+        is_set_by_people = self.kind.has_form or bool(self.kind.settings)
         return is_set_by_people and not (self.kind.has_many and self.row is None)
 
     @property
@@ -81,7 +81,7 @@ class IntegrationCard(Struct, frozen=True, kw_only=True):
         if not self.is_set_up:
             return f"Not configured. {self.lacks}".strip()
         if self.row is None:
-            return "Configured by the server's settings." if self.kind.variables else "Works here."
+            return "Configured by the server's settings." if self.kind.settings else "Works here."
         if not self.row.is_on:
             return "Switched off."
         if self.row.failure:

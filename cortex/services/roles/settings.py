@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from cortex.base.errors import NotFound, UserError
 from cortex.base.role import Role, ToolMode
+from cortex.base.settings import Settings
 from cortex.base.user import User
 from cortex.ports.mcp import FAMILY
 from cortex.services.models.models import Models
@@ -55,13 +56,13 @@ class RoleSettings(Struct, frozen=True, kw_only=True):
 
 
 class RoleDefaults(Struct, frozen=True, kw_only=True):
-    """Reads and changes `RoleSettings`. `setting_rounds`: the rounds of the whole server."""
+    """Reads and changes `RoleSettings`. `server`: the settings of the whole server."""
 
     roles: Roles
     models: Models
     registry: Registry
     names: RoleNames
-    setting_rounds: int
+    server: Settings
 
     async def all(self, user: User) -> Sequence[RoleSettings]:
         """Every role that this user may take, by name."""
@@ -75,7 +76,7 @@ class RoleDefaults(Struct, frozen=True, kw_only=True):
         beneath = (await self.roles.in_force(user, name, with_browser=False, is_shown=True)).role
         registry = await self.models.shown(user)
         entry = registry.first(found.role)
-        rounds, rounds_from = max_rounds(self.setting_rounds, entry, beneath, None)
+        rounds, rounds_from = max_rounds(self.server.max_rounds, entry, beneath, None)
         return RoleSettings(
             name=name,
             tools=self._here((*found.role.tools, *(found.role.admin_tools if user.is_admin else ()))),

@@ -53,6 +53,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Sets them, tries them, and takes them back.
 
     `restart`: begins this process anew; UserError where nobody can. `listeners`: called when something has changed.
+    `waits`: names of those that hold from the next start on.
     """
 
     settings: Settings
@@ -62,6 +63,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     outages: Outages = field(default_factory=Outages)
     restart: Callable[[], None] = lambda: None
     listeners: list[Callable[[], None]] = field(default_factory=list)
+    waits: set[str] = field(default_factory=set)
     _stirred: asyncio.Event = field(default_factory=asyncio.Event)
     _ends: dict[str, datetime] = field(default_factory=dict)  # when the trials end, as of the last look
 
@@ -168,8 +170,10 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         )
         texts = await self._texts({name: row.text(at) for name, row in rows.items()})
         before = self.settings.log_level
-        wrong = put_in_force(self.settings, {name: text for name, text in texts.items() if text}, is_start=is_start)
-        for name, why in wrong.items():
+        now = put_in_force(self.settings, {name: text for name, text in texts.items() if text}, is_start=is_start)
+        self.waits.clear()
+        self.waits.update(now.waits)
+        for name, why in now.wrong.items():
             log.warning("settings: %s%s as set on the page is not used: %s", PREFIX, name.upper(), why)
         lines.also_blot(*self.settings.known_secrets)
         if self.settings.log_level != before:

@@ -93,24 +93,22 @@ class SettingsView(Struct, frozen=True, kw_only=True):
 async def settings_view(service: ServerSettings) -> SettingsView:
     """The settings of the server as they are now."""
     rows, given = await service.rows(), _given_outside()
-    at = service.clock()
-    lines = {name: _line(service, kind, rows.get(name), given, at) for name, kind in KINDS.items()}
+    lines = {name: _line(service, kind, rows.get(name), given) for name, kind in KINDS.items()}
     outside = [_plain_line(service.settings, name, name, given) for name in sorted({*Settings.model_fields} - {*KINDS})]
     groups = [SettingLines(group=group, lines=[lines[kind.name] for kind in group.kinds]) for group in GROUPS]
     return SettingsView(groups=groups, outside=outside, trial=_trial(service.settings, list(rows.values())))
 
 
 def _line(
-    service: ServerSettings, kind: SettingKind, row: ServerSettingRow | None, given: Collection[str], at: datetime
+    service: ServerSettings, kind: SettingKind, row: ServerSettingRow | None, given: Collection[str]
 ) -> SettingLine:
-    settings, name = service.settings, kind.name
-    line = _plain_line(settings, name, kind.label, given, is_given=service.is_given(name))
+    name = kind.name
+    line = _plain_line(service.settings, name, kind.label, given, is_given=service.is_given(name))
     if row is None or line.is_given:
         return line
     is_set, is_secret = row.value is not None, line.shape == "secret"
     typed = "" if is_secret else row.value or line.default
-    waits = row.is_on_trial and row.trial_ends_at is None
-    waits = waits or (kind.needs_restart and not is_secret and not _is_same(typed, getattr(settings, name)))
+    waits = name in service.waits or (row.is_on_trial and row.trial_ends_at is None)
     return SettingLine(
         **{name: getattr(line, name) for name in line.__struct_fields__}
         | {
@@ -159,10 +157,6 @@ def _trial(settings: Settings, rows: Sequence[ServerSettingRow]) -> Trial | None
         ends_at=min((row.trial_ends_at for row in tried if row.trial_ends_at), default=None),
         address=values.get("public_url") or own,
     )
-
-
-def _is_same(typed: str, value: Any) -> bool:  # Any: a setting's value
-    return as_text(value) == typed or [as_text(value)] == [part.strip() for part in typed.split(",")]
 
 
 def _given_outside() -> frozenset[str]:

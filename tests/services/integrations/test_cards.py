@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base import scan
+from cortex.base.server_settings import GROUPS
 from cortex.integrations import cards
 from cortex.integrations.cards import talk
 from tests.living_house import LivingHouse, living_house
@@ -28,10 +29,11 @@ async def test_every_file_is_a_card_in_its_own_place(house: LivingHouse) -> None
 
 
 async def test_each_can_be_set_up_somewhere(house: LivingHouse) -> None:
-    """On the page by its form, or by what it says it lacks."""
+    """On the page by its form, or in the server's settings."""
     kinds = house.cortex.integrations.kinds
-    assert [kind.name for kind in kinds if kind.has_form == (kind.lacks is not None)] == []
-    assert [kind.name for kind in kinds if bool(kind.variables) != bool(kind.lines)] == []
+    assert [kind.name for kind in kinds if kind.has_form == bool(kind.settings)] == []
+    groups = {group.id for group in GROUPS}
+    assert [kind.name for kind in kinds if kind.settings not in ("", *groups)] == []
 
 
 def test_a_client_has_the_methods_of_the_port_that_its_card_opens() -> None:

@@ -312,7 +312,7 @@ async def test_an_address_is_kept_sealed_and_its_page_shows_the_server_alone(wor
     views = {view.name: view for view in await world.addresses.views(ADA)}
     assert (views["ntfy"].address, views["ntfy"].has_secret) == ("https://ntfy.example.org/…", True)
     assert views["webhook"].address == ""
-    assert "CORTEX_SMTP_HOST" in views["email"].lacks
+    assert "Mail server" in views["email"].lacks
     assert (await world.addresses.views(BOB))[1].address == ""
 
 
@@ -343,7 +343,7 @@ async def test_a_webhook_is_given_a_secret_that_is_shown_once(world: NoticesWorl
     [
         ("ntfy", "http://ntfy.example.org/plants", "https://"),
         ("webhook", "ftp://example.org", "web address"),
-        ("email", "ada@example.org", "CORTEX_SMTP_HOST"),
+        ("email", "ada@example.org", "mail server"),
     ],
 )
 async def test_an_address_that_cannot_be_used_is_refused(

@@ -10,6 +10,7 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.base.errors import NotAllowed, UserError
+from cortex.base.server_settings import EXTRAS
 from cortex.storage.audit import AuditRepository
 from cortex.storage.secrets import AllSecretsRepository
 from cortex.storage.server_settings import ServerSettingRow
@@ -188,17 +189,17 @@ def _without_port(tmp_path: Path, clock: StillClock) -> AbstractAsyncContextMana
 
 async def test_a_secret_is_sealed_never_logged_and_can_be_undone(house: LivingHouse) -> None:
     settings = house.cortex.server_settings
-    await settings.set(house.admin, {"brave_api_key": "first-secret-key"})
-    await settings.set(house.admin, {"brave_api_key": "second-secret-key"})
-    assert house.cortex.settings.brave_api_key == "second-secret-key"
+    await settings.set(house.admin, {"metrics_token": "first-secret-key"})
+    await settings.set(house.admin, {"metrics_token": "second-secret-key"})
+    assert house.cortex.settings.metrics_token == "second-secret-key"
     stored = await everything(house.cortex.runtime.db)
     assert "secret-key" not in stored
     names = {one.name for one in await house.cortex.runtime.db.repository(AllSecretsRepository).list()}
-    assert {"setting:brave_api_key", "setting:brave_api_key:before"} <= names
-    await settings.undo(house.admin, "brave_api_key")
-    assert house.cortex.settings.brave_api_key == "first-secret-key"
-    await settings.undo(house.admin, "brave_api_key")
-    assert house.cortex.settings.brave_api_key == "second-secret-key"
+    assert {"setting:metrics_token", "setting:metrics_token:before"} <= names
+    await settings.undo(house.admin, "metrics_token")
+    assert house.cortex.settings.metrics_token == "first-secret-key"
+    await settings.undo(house.admin, "metrics_token")
+    assert house.cortex.settings.metrics_token == "second-secret-key"
     logging.getLogger("cortex").warning("it is second-secret-key")
     assert "second-secret-key" not in "\n".join(house.cortex._log_book.tail(20, "INFO"))
 
@@ -225,3 +226,27 @@ async def test_a_value_that_cannot_hold_any_more_is_left_out_of_a_start(
     async with living_house(tmp_path / "home") as house:
         assert (house.cortex.settings.smtp_ca_file, house.cortex.settings.upload_mb) == ("", 9)
     assert "CORTEX_SMTP_CA_FILE as set on the page is not used" in caplog.text
+
+
+async def test_what_the_tools_are_wired_with_waits_for_a_start(tmp_path: Path) -> None:
+    async with living_house(tmp_path / "home") as house:
+        await house.cortex.server_settings.set(house.admin, {"brave_api_key": "a-key-of-brave"})
+        assert (house.cortex.settings.brave_api_key, house.cortex.server_settings.waits) == ("", {"brave_api_key"})
+        assert "WebSearch" not in house.cortex.wired
+    async with living_house(tmp_path / "home") as house:
+        assert "WebSearch" in house.cortex.wired
+        assert house.cortex.server_settings.waits == set()
+
+
+async def test_one_whose_packages_are_missing_is_refused_and_never_stops_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with living_house(tmp_path / "home") as house:
+        monkeypatch.setitem(EXTRAS, "ddgs", ("no_such_package", "It is not installed."))
+        with pytest.raises(UserError, match="It is not installed"):
+            await house.cortex.server_settings.set(house.admin, {"ddgs": True})
+        monkeypatch.setitem(EXTRAS, "ddgs", ("asyncio", ""))
+        await house.cortex.server_settings.set(house.admin, {"ddgs": True})
+    monkeypatch.setitem(EXTRAS, "ddgs", ("no_such_package", "It is not installed."))
+    async with living_house(tmp_path / "home") as house:
+        assert house.cortex.settings.ddgs is False
