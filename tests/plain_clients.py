@@ -120,7 +120,7 @@ class MemoryCoder:
     tasks: list[CodingTask] = field(default_factory=list)
 
     async def repositories(self) -> Sequence[CodeRepository]:
-        return (CodeRepository(alias="cortex", folder="/srv/cortex"), CodeRepository(alias="aether_api", folder=""))
+        return (CodeRepository(alias="cortex", folder="/srv/cortex"), CodeRepository(alias="shop", folder="/srv/shop"))
 
     async def start(self, id: str, task: CodingTask) -> CodingRun:
         self.tasks += [] if id in self.rows else [task]

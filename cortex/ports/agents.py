@@ -55,7 +55,7 @@ class Agents(Protocol):
 
 
 class CodeRepository(Struct, frozen=True, kw_only=True):
-    """A repository that coding agents may work in, by its alias; `folder` "" = no admin gave it one yet."""
+    """A repository that coding agents may work in, by its alias."""
 
     alias: str
     folder: str
@@ -88,7 +88,7 @@ class CodingAgent(Protocol):
     """The coding agent (aider), a program of its own in an allowed repository, in the sandbox, with a time limit."""
 
     async def repositories(self) -> Sequence[CodeRepository]:
-        """Every alias, those without a folder too."""
+        """All of them, by alias."""
         ...
 
     async def start(self, id: str, task: CodingTask) -> CodingRun:

@@ -106,7 +106,7 @@ async def aider_status(ctx: Ctx, run: str = "") -> str:
         if len(hits) != 1:
             raise ToolFailed(f"There is no run {run!r}. Call aider_status without it.")
         return _run_text(ctx, hits[0])
-    known = ", ".join(_named(one) for one in await coding.repositories())
+    known = ", ".join(one.alias for one in await coding.repositories())
     lines = [f"- {_fact(ctx, one)}" for one in runs[:SHOWN]] or ["Nothing has run yet."]
     lines += ["... and older ones: /admin/coding has them."] if len(runs) > SHOWN else []
     return "\n".join([*lines, f"Repositories: {known or 'none'}."])
@@ -151,14 +151,12 @@ async def claude_allow_dir(ctx: Ctx, folder: str) -> str:
 
 
 def _alias(known: tuple[CodeRepository, ...], wanted: str) -> str:
-    """The alias that is meant; ToolFailed says which there are, and which lack a folder."""
+    """The alias that is meant; ToolFailed says which there are."""
     key = wanted.strip().casefold()
     hit = next((one for one in known if one.alias.casefold() == key), None)
-    if hit is not None and hit.folder:
-        return hit.alias
     if hit is not None:
-        raise ToolFailed(f"The repository {hit.alias!r} has no folder yet; an admin sets it under Integrations.")
-    ready = ", ".join(one.alias for one in known if one.folder)
+        return hit.alias
+    ready = ", ".join(one.alias for one in known)
     raise ToolFailed(f"There is no repository {wanted!r}. Ready: {ready or 'none; an admin sets one up'}.")
 
 
@@ -171,10 +169,6 @@ def _paths(files: list[str]) -> tuple[str, ...]:
         if path.is_absolute() or not path.parts or {"..", ".git"} & set(path.parts) or name.startswith(("-", "~")):
             raise ToolFailed(f"{name!r} is not a path inside the repository.")
     return tuple(files)
-
-
-def _named(one: CodeRepository) -> str:
-    return one.alias if one.folder else f"{one.alias} (no folder set)"
 
 
 def _fact(ctx: Ctx, run: CodingRun) -> str:

@@ -63,6 +63,16 @@ async def test_migrating_down_leaves_nothing_and_up_again_works(db: Database, an
     assert await db.repository(PreferencesRepository, ann).all() == {}
 
 
+async def test_the_coding_agents_repositories_become_one_list(db: Database, ann: str) -> None:
+    await db.move_to("0039")
+    cards = db.repository(IntegrationsRepository)
+    was = {"cortex": "/srv/cortex", "aether_api": "", "others": ["shop=/srv/shop"], "timeout_s": 90.0}
+    await cards.save(IntegrationRow(kind="coding", settings=was), ann)
+    await db.migrate()
+    (card,) = await cards.list()
+    assert card.settings == {"timeout_s": 90.0, "repositories": ["cortex=/srv/cortex", "shop=/srv/shop"]}
+
+
 async def test_every_earlier_version_is_reached_and_left_again(db: Database, ann: str) -> None:
     earlier = [f"{number:04}" for number in range(1, int(newest()))]
     for revision in [*reversed(earlier), *earlier[1:]]:

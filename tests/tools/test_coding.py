@@ -70,7 +70,7 @@ async def test_how_a_run_ended_is_told_as_it_is(world: World, ann: User, ends: C
     [
         ({"message": " "}, "1 to 8000"),
         ({"message": "x" * 8_001}, "1 to 8000"),
-        ({"repository": "aether_api"}, "has no folder yet"),
+        ({"repository": "aether_api"}, "There is no repository"),
         ({"repository": "/srv/other"}, "Ready: cortex"),
         ({"files": ["../secret"]}, "not a path inside"),
         ({"files": ["/etc/passwd"]}, "not a path inside"),
@@ -104,7 +104,7 @@ async def test_runs_and_repositories_are_shown(world: World, ann: User) -> None:
     coder = MemoryCoder()
     world.wired[CodingAgent] = coder
     text = await world.text(ann, "aider_status")
-    assert ("(id " in text, "cortex, aether_api (" in text) == (False, True)
+    assert ("(id " in text, "Repositories: cortex, shop." in text) == (False, True)
     await world.text(ann, "aider_run", repository="cortex", message="add a retry", background=True)
     (run_id,) = coder.rows
     assert f"(id {run_id[-6:]}, cortex, running since 2026-11-21 00:30)" in await world.text(ann, "aider_status")

@@ -5,18 +5,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, field_validator
 
-ALIASES = ("cortex", "aether_api", "aether_frontend", "aether_container")
-
 
 class AiderForm(BaseModel):
     """The folders are git repositories on this machine."""
 
-    cortex: str = Field(default="", title="Folder of cortex", description="An absolute path, such as /srv/cortex.")
-    aether_api: str = Field(default="", title="Folder of aether_api")
-    aether_frontend: str = Field(default="", title="Folder of aether_frontend")
-    aether_container: str = Field(default="", title="Folder of aether_container")
-    others: tuple[str, ...] = Field(
-        default=(), title="Other repositories", description="Each as name=/folder. The agent works in clones of them."
+    repositories: tuple[str, ...] = Field(
+        default=(),
+        title="Repositories",
+        description="Each as name=/folder, such as shop=/srv/shop. People call them by name; the agent works in clones "
+        "of them.",
     )
     model: str = Field(
         default="",
@@ -34,14 +31,14 @@ class AiderForm(BaseModel):
     )
     timeout_s: float = Field(default=900.0, title="Seconds that a run may take", ge=10, le=7_200)
 
-    @field_validator(*ALIASES, "program")
+    @field_validator("program")
     @classmethod
     def _is_place(cls, text: str) -> str:
         if text and not Path(text).is_absolute():
-            raise ValueError("write an absolute path, such as /srv/cortex")
+            raise ValueError("write an absolute path, such as /srv/tools/aider")
         return text
 
-    @field_validator("others")
+    @field_validator("repositories")
     @classmethod
     def _are_pairs(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         for one in given:
@@ -51,7 +48,6 @@ class AiderForm(BaseModel):
         return given
 
     @property
-    def repositories(self) -> Mapping[str, str]:
-        """The folder of each alias, "" where none was given."""
-        shipped = {alias: str(getattr(self, alias)) for alias in ALIASES}
-        return {**shipped, **{name: folder for name, _, folder in (one.partition("=") for one in self.others)}}
+    def folders(self) -> Mapping[str, str]:
+        """The folder of each repository, by its name."""
+        return {name: folder for name, _, folder in (one.partition("=") for one in self.repositories)}

@@ -48,8 +48,8 @@ class AiderSystem(Struct, frozen=True):
         )
         if ended.code != 0:
             raise ToolFailed(f"aider does not run: {(ended.err or ended.out or ended.killed).strip()[-300:]}")
-        ready = [alias for alias, folder in self.form.repositories.items() if folder and await self._head(folder)]
-        told = f"Repositories: {', '.join(ready)}." if ready else "No repository has a folder yet."
+        ready = [alias for alias, folder in self.form.folders.items() if await self._head(folder)]
+        told = f"Repositories: {', '.join(ready)}." if ready else "It has no repository yet."
         return f"{ended.out.strip()} runs. {told}"
 
     async def close(self) -> None:

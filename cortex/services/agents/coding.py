@@ -58,10 +58,10 @@ class CodingRuns(Struct, frozen=True, kw_only=True):
     _working: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
 
     async def repositories(self, user_id: str) -> Sequence[CodeRepository]:
-        """Every alias of the card, then what lies in the folders that were allowed."""
+        """Those that the card names, then what lies in the folders that were allowed."""
         system = await self._system(user_id)
         folders = await self.runtime.db.repository(CodingFoldersRepository).list()
-        found = await asyncio.to_thread(repositories_in, folders, system.form.repositories)
+        found = await asyncio.to_thread(repositories_in, folders, system.form.folders)
         return [CodeRepository(alias=alias, folder=folder) for alias, folder in found.items()]
 
     async def start(self, user_id: str, id: str, task: CodingTask) -> CodingRow:
@@ -74,7 +74,7 @@ class CodingRuns(Struct, frozen=True, kw_only=True):
         await system.installation()
         folder = next((one.folder for one in await self.repositories(user_id) if one.alias == task.repository), "")
         if not folder:
-            raise ToolFailed(f"The repository {task.repository!r} has no folder.")
+            raise ToolFailed(f"There is no repository {task.repository!r}.")
         await self._must_be_free(folder)
         base = await system.clones.head(Path(folder))
         if await runs.begin(id, task, folder=folder, base=base):
@@ -268,7 +268,7 @@ class UserCoding(Struct, frozen=True, kw_only=True):
     user_id: str
 
     async def repositories(self) -> Sequence[CodeRepository]:
-        """Every alias."""
+        """All of them."""
         return await self.service.repositories(self.user_id)
 
     async def start(self, id: str, task: CodingTask) -> CodingRun:

@@ -63,7 +63,7 @@ async def shop(tmp_path: Path, scripted: ScriptedServer, request: pytest.Fixture
     async with living_house(tmp_path / "home") as house:
         ada, cortex = house.admin, house.cortex
         await house.connect(scripted)
-        card = {"others": f"shop={repository}", "program": str(program), "timeout_s": "100"}
+        card = {"repositories": f"shop={repository}", "program": str(program), "timeout_s": "100"}
         said = await cortex.integrations.test(ada, "coding", "", card)
         assert "Repositories: shop." in said
         await cortex.integrations.save(ada, "coding", "", card, is_new=True)
@@ -142,7 +142,7 @@ async def test_a_folder_is_allowed_listed_and_taken_away(shop: Shop, tmp_path: P
     many = str(tmp_path / "many")
     assert await folders.allow(many)
     assert not await folders.allow(many)
-    assert {"tools", "shop", "cortex"} <= {one.alias for one in await agent.repositories()}
+    assert {"tools", "shop"} <= {one.alias for one in await agent.repositories()}
     for forbidden in (str(cortex.settings.home), "/", "/proc", str(tmp_path), str(tmp_path / "nothing")):
         with pytest.raises(ToolFailed):
             await folders.must_be_possible(forbidden)
