@@ -17,6 +17,7 @@ from cortex.storage.accounts import AccountsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import TRY_TO_WRITE_S, Database
+from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository
 from cortex.storage.preferences import PreferencesRepository

@@ -206,5 +206,21 @@ async def test_a_press_that_met_the_question_for_the_password_is_said_to_be_lost
         assert re.search(r'<input[^>]*name="password"[^>]* autofocus', page), "what is typed would be single keys"
 
 
+@pytest.mark.parametrize(
+    ("next", "says"),
+    [
+        ("/admin/settings?open=mail", "Settings shows or changes things of everybody"),
+        ("/account/tokens/new", "A token lets a program in as you."),
+        ("/go/abc", "You answer an older question from a notification."),
+        ("/nowhere", "This page shows or changes things of everybody"),
+    ],
+)
+async def test_the_page_that_asks_for_the_password_says_why(ada: Browser, next: str, says: str) -> None:
+    page = await ada.http.get("/confirm", params={"next": next})
+    assert says in " ".join(page.text.split())
+    refused = await ada.post("/confirm", password="wrong", next=next)
+    assert (refused.status_code, says in " ".join(refused.text.split())) == (422, True)
+
+
 async def _forget_confirmation(house: Cortex, user_id: str, login_id: str) -> None:
     await house.runtime.db.repository(LoginsRepository, user_id).confirm(login_id, house.runtime.clock())

@@ -1,16 +1,17 @@
 """Log in, log out, and the password again before admin pages."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Form, Request
 from fastapi.responses import RedirectResponse, Response
+from msgspec.structs import replace
 
 from cortex.base.errors import NotAllowed, Throttled
 from web.deps import MaybeLogin, Services, Text
-from web.render import Context, described, respond
+from web.render import Context, NavEntry, described, respond
 from web.routes import PageRouter
 from web.security import clear_login, client, local_path, login_token, set_login
-from web.visit import UserVisit
+from web.visit import UserVisit, Visit
 
 router = PageRouter()
 
@@ -27,6 +28,8 @@ class PasswordAgainContext(Context, frozen=True, kw_only=True):
 
     next: str = described("where to go afterwards, a path of ours", default="/")
     again: bool = described("whether a button was pressed that has to be pressed again afterwards", default=False)
+    kind: Literal["page", "token", "link"] = described("what asks for it: an admin's page, a token, a link")
+    page: str = described("the title of the page that asks, or empty")
 
 
 @router.get("/login")
@@ -74,7 +77,7 @@ async def log_out(request: Request, services: Services) -> Response:
 @router.get("/confirm")
 async def ask_again(visit: UserVisit, next: str = "/", again: bool = False) -> Response:
     """Asks for the password before an admin page."""
-    return await visit.show("password_again.html", PasswordAgainContext(next=local_path(next), again=again))
+    return await visit.show("password_again.html", _asking(visit, next, is_again=again))
 
 
 @router.post("/confirm")
@@ -85,6 +88,20 @@ async def confirm(
     try:
         await visit.services.accounts.confirm(login_token(visit.request), password)
     except (NotAllowed, Throttled) as refused:
-        context = PasswordAgainContext(next=local_path(next), again=again, error=refused.message)
+        context = replace(_asking(visit, next, is_again=again), error=refused.message)
         return await visit.show("password_again.html", context, status=429 if isinstance(refused, Throttled) else 422)
     return RedirectResponse(local_path(next), 303)
+
+
+def _asking(visit: Visit, next: str, *, is_again: bool) -> PasswordAgainContext:
+    """Say what asks for the password, by the address that it leads on to."""
+    path = local_path(next)
+    nav: tuple[NavEntry, ...] = visit.request.app.state.nav
+    below = [entry for entry in nav if f"{path.partition('?')[0]}/".startswith(f"{entry.href}/")]
+    page = max(below, key=lambda entry: len(entry.href), default=None)
+    return PasswordAgainContext(
+        next=path,
+        again=is_again,
+        kind="token" if path.startswith("/account/tokens") else "link" if path.startswith("/go/") else "page",
+        page=page.title if page else "",
+    )

@@ -31,7 +31,7 @@ async def test_every_file_is_a_card_in_its_own_place(house: LivingHouse) -> None
 async def test_each_can_be_set_up_somewhere(house: LivingHouse) -> None:
     """On the page by its form, or in the server's settings."""
     kinds = house.cortex.integrations.kinds
-    assert [kind.name for kind in kinds if kind.has_form == bool(kind.settings)] == []
+    assert [kind.name for kind in kinds if kind.has_form == bool(kind.settings or kind.lacks)] == []
     groups = {group.id for group in GROUPS}
     assert [kind.name for kind in kinds if kind.settings not in ("", *groups)] == []
 
