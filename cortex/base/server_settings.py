@@ -33,7 +33,7 @@ class SettingKind(Struct, frozen=True):
 
 
 class InForce(Struct, frozen=True, kw_only=True):
-    """What came of putting texts in force. `wrong`: why by name for each that was left out; `waits`: for a restart."""
+    """The outcome of putting texts in force. `wrong`: why by name for each left out; `waits`: for a restart."""
 
     wrong: Mapping[str, str]
     waits: frozenset[str]

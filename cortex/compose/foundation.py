@@ -127,8 +127,9 @@ class Foundation(FileServices):
 
     @cached_property
     def journals(self) -> JournalsService:
-        server = ServerJournals(clients=self.integration_clients)
-        return JournalsService(self.runtime.db, self.runtime.clock, server.open)
+        return JournalsService(
+            self.runtime.db, self.runtime.clock, ServerJournals(clients=self.integration_clients).open
+        )
 
     @cached_property
     def shared_lists(self) -> SharedLists:
@@ -161,11 +162,6 @@ class Foundation(FileServices):
     def mcp_host(self) -> McpHost:
         """Return what this machine gives to MCP servers."""
         settings = self.settings
-
-        def redirect() -> str:
-            own = settings.public_url or f"http://{settings.host}:{settings.port}"
-            return f"{own.rstrip('/')}{MCP_PAGE}/callback"
-
         return McpHost(
             sandbox=self._sandbox,
             folder=settings.home / FAMILY,
@@ -173,7 +169,9 @@ class Foundation(FileServices):
             programs=settings.home / MCP_PROGRAMS,
             machine=Machine(home=Path.home(), path=os.environ.get("PATH", ""), closed=self.closed_folders),
             logins=lambda name: SealedLogin(db=self.runtime.db, vault=self.vault, name=name),
-            redirect=redirect,
+            redirect=lambda: (
+                (settings.public_url or f"http://{settings.host}:{settings.port}") + MCP_PAGE + "/callback"
+            ),
             clock=self.runtime.clock,
         )
 
