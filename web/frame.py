@@ -11,7 +11,8 @@ from cortex.app import Cortex
 from cortex.base.settings import Settings
 from cortex.base.user import User
 from cortex.services.chat.conversations import DayGroup
-from web.render import Frame, NavEntry, SideGroup, SideItem
+from web.figures import clock
+from web.render import Frame, NavEntry, SideGroup, SideItem, zone_of
 from web.toast import take
 
 CHAT = NavEntry(title="Chat", href="/c", icon="chat", order=0)  # the newest one
@@ -32,7 +33,7 @@ async def frame_of(
     open_page = max(below, key=lambda entry: len(entry.href), default=None)
     by_address = {entry.href: entry for entry in nav}
     chosen = await services.preferences.get(user)
-    warnings = (lasting_warning(services.settings), *await services.doctor.slips(user))
+    warnings = (lasting_warning(services.settings), _trial(services, user), *await services.doctor.slips(user))
     unread = await services.notices.unread(user.id)
     is_well = await services.doctor.is_well() and not await services.doctor.failing_model(user)
     groups = side_groups(await services.conversations.list(user))
@@ -81,6 +82,15 @@ async def entries_for(request: Request, services: Cortex, user: User) -> tuple[N
     nav: tuple[NavEntry, ...] = getattr(request.app.state, "nav", ())
     ports = (await services.tool_settings.in_force()).access.ports(user)
     return tuple(entry for entry in nav if _is_shown(entry, user, ports))
+
+
+def _trial(services: Cortex, user: User) -> str:
+    """Remind an admin of settings on trial, who opens another page, perhaps at the new address."""
+    ends = services.server_settings.trial_ends_at
+    if ends is None or not user.is_admin:
+        return ""
+    at = clock(ends, zone_of(user))
+    return f"New settings are on trial until {at}: keep them in Settings (Admin), or they go back."
 
 
 def _is_shown(entry: NavEntry, user: User, ports: frozenset[str]) -> bool:

@@ -59,13 +59,16 @@ async def test_a_wrong_value_is_said_at_its_field_and_what_was_typed_stays(house
     assert await house.server_settings.rows() == {}
 
 
-async def test_an_address_is_on_trial_until_it_is_kept(house: Cortex, ada: Browser) -> None:
+async def test_an_address_is_on_trial_until_it_is_kept(house: Cortex, ada: Browser, bob: Browser) -> None:
     await saved(ada, "address", public_url=ADDRESS)
     page = (await ada.get(HREF)).text
     assert "Does it still work?" in page
     assert f"{ADDRESS}/admin/settings" in page
     assert (await ada.http.get("/login", headers={"host": "cortex.example.org"})).status_code in (200, 303)
+    assert "New settings are on trial until" in (await ada.get("/tasks")).text
+    assert "on trial" not in (await bob.get("/tasks")).text
     await ada.post(f"{HREF}/trial/back")
+    assert "on trial" not in (await ada.get("/tasks")).text
     assert house.settings.public_url == ""
     assert (await ada.http.get("/login", headers={"host": "cortex.example.org"})).status_code == 400
     await saved(ada, "address", public_url=ADDRESS)

@@ -78,6 +78,11 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         """Tell whether it was given outside, which wins."""
         return name in self.settings.model_fields_set
 
+    @property
+    def trial_ends_at(self) -> datetime | None:
+        """When the first trial ends, as of the last look; None while none is going on."""
+        return min(self._ends.values(), default=None)
+
     # --- changes
 
     async def set(
@@ -182,7 +187,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     async def watch(self) -> None:
         """Run until cancelled: take back what is not confirmed in time, and heed what another process has set."""
         while True:
-            ends = min(self._ends.values(), default=None)
+            ends = self.trial_ends_at
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, (ends - self.clock()).total_seconds()) if ends else None):
                     await self._stirred.wait()
