@@ -1,14 +1,20 @@
 """Settings of the page against the real daemon: a start that they let fail, a kill in the trial, the way back."""
 
 from collections.abc import Callable
+from pathlib import Path
 
+import httpx
+import pytest
 from sqlalchemy import text
 
 from tests.children import environment, run
 from tests.databases import rows_of
 from tests.e2e.caller import Caller
+from tests.e2e.crew import Crew
 from tests.e2e.daemon import Daemon
 from tests.e2e.person import poll
+from tests.patience import PATIENCE_S
+from tests.postgres import private_postgres
 
 SETTINGS = "/admin/settings"
 NOWHERE = "192.0.2.1"  # of no machine (RFC 5737): nobody can listen there
@@ -60,3 +66,19 @@ def test_the_command_takes_back_what_locks_out_and_the_server_restarts(house: Da
     )
     assert "CORTEX_UPLOAD_MB is unset. The server restarts" in told[0]
     assert 'name="upload_mb" type="number" value="20"' in " ".join(ada.get(SETTINGS).text.split())
+
+
+@pytest.mark.names_its_database("several processes on a server of their own")
+def test_another_process_of_the_server_follows(tmp_path: Path) -> None:
+    with private_postgres() as url, Crew(tmp_path, url, pages=2) as crew:
+        second, first = crew.pages  # the set-up link is that of who started last
+        with Caller(first) as ada:
+            ada.set_up()
+            ada.post(f"{SETTINGS}/address", allowed_hosts="cortex.lan")
+
+        def answers(host: str) -> bool:
+            answer = httpx.get(f"{second.origin}/login", headers={"Host": host}, trust_env=False, timeout=PATIENCE_S)
+            return answer.status_code != 400
+
+        assert not answers("another.lan")
+        poll(lambda: answers("cortex.lan"))
