@@ -9,7 +9,9 @@ from sqlalchemy import text
 from cortex.app import Cortex
 from cortex.services.jobs.forms import JobForm
 from cortex.services.notices.notices import NoticeDraft
+from tests.scripted_server import Use, rule
 from tests.web.conftest import Browser
+from tests.web.talks import Talks
 
 
 def _day(days: int = 0) -> datetime:
@@ -122,3 +124,25 @@ async def test_a_part_that_fails_is_named_and_the_rest_stands(house: Cortex, ada
     page = (await ada.get("/today")).text
     assert "What comes next could not be read." in page
     assert "Pay the bill" in page
+
+
+async def test_a_light_question_is_answered_from_today(talks: Talks, page: httpx.AsyncClient) -> None:
+    job = {"prompt": "Water the flowers.", "when": "every day at 9"}
+    talks.model.rules.insert(0, rule("the flowers", Use("cron_add", job, is_blind=True), "Planned."))
+    cid = await talks.living.conversation()
+    await page.post(f"/c/{cid}/messages", data={"text": "the flowers please"})
+    asked = (await talks.living.until(cid, "approval", state="asked")).payload["approval"]
+    assert f'action="/approvals/{asked}"' in _content(await page.get("/today"))
+    answer = await page.post(f"/approvals/{asked}", data={"choice": "once", "back": "/today"})
+    assert answer.headers["location"] == "/today"
+    await talks.ended(cid)
+    assert "Needs your OK" not in _content(await page.get("/today"))
+
+
+async def test_a_heavy_one_leads_to_its_chat(talks: Talks, page: httpx.AsyncClient) -> None:
+    cid = await talks.living.conversation()
+    await page.post(f"/c/{cid}/messages", data={"text": "disk space, use the shell"})
+    asked = (await talks.living.until(cid, "approval", state="asked")).payload["approval"]
+    today = _content(await page.get("/today"))
+    assert f'href="/c/{cid}" aria-describedby="ask-{asked}"' in today
+    assert f'action="/approvals/{asked}"' not in today

@@ -15,6 +15,7 @@ from msgspec import Struct
 from cortex.base.user import User
 from cortex.ports.channels import NoticeKind
 from cortex.services.runtime import Runtime
+from cortex.services.turns.approval_weight import Weight
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.storage.approvals import ApprovalRow
 from cortex.storage.due_tasks import DueTasksRepository
@@ -36,6 +37,13 @@ TRIES = (  # each works on an empty house, by whatever model
     "Every weekday at half past seven, read me my shopping list",
 )
 Part = Literal["asks", "due", "coming", "news"]
+
+
+class DayAsk(Struct, frozen=True, kw_only=True):
+    """A question that waits, and how heavy the deed is: a heavy one is not allowed from here."""
+
+    row: ApprovalRow
+    weight: Weight
 
 
 class DueLine(Struct, frozen=True, kw_only=True):
@@ -80,7 +88,7 @@ class Today(Struct, frozen=True, kw_only=True):
     """A person's day. `done`: how many that were due were ticked off today; `failed`: parts that did not answer."""
 
     day: date
-    asks: Sequence[ApprovalRow]
+    asks: Sequence[DayAsk]
     due: Sequence[DueLine]
     done: int
     coming: Sequence[ComingLine]
@@ -111,13 +119,17 @@ class TodayService(Struct, frozen=True, kw_only=True):
         due, done = await part("due", self._due(user, now), nothing)
         return Today(
             day=now.date(),
-            asks=await part("asks", self.approvals.pending(user), ()),
+            asks=await part("asks", self._asks(user), ()),
             due=due,
             done=done,
             coming=await part("coming", self._coming(user, now), ()),
             news=await part("news", self._news(user, now), ()),
             failed=tuple(failed),
         )
+
+    async def _asks(self, user: User) -> Sequence[DayAsk]:
+        waiting = await self.approvals.pending(user)
+        return [DayAsk(row=row, weight=self.approvals.weigh(row).weight) for row in waiting]
 
     async def _due(self, user: User, now: datetime) -> tuple[Sequence[DueLine], int]:
         """Return what is due by the end of the day, and how many tasks of it are done."""
