@@ -35,7 +35,7 @@
 
   // --- what this page shows is no news any more, and what led here least of all
   const here = new URL(location), notice = here.searchParams.get('notice') ?? '';
-  if (notice || $('[data-news]')) {
+  if (notice || $('.bell[data-news]')) {
     here.searchParams.delete('notice');
     if (notice) history.replaceState(history.state, '', here);
     const body = new URLSearchParams({ path: location.pathname, notice });
