@@ -35,6 +35,9 @@ put('lines.js', await ours('lines.js'));
 put('app.css', style('app.css').toString().replace(/url\("?(inter[\w-]*)\.woff2"?\)/g, (all, name) => TYPE[name]));
 put('sheet.css', style('sheet.css'));
 
+// Diagrams, for a frame that is in no origin: `static/preview.js` hands it in.
+put('mermaid.js', read('node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js'));
+
 // Formulas: KaTeX with its way to copy TeX, and the fonts in the one format that every browser of today reads.
 const katex = 'node_modules/katex/dist/';
 put('math.js', [read(`${katex}katex.min.js`), read(`${katex}contrib/copy-tex.min.js`), await ours('math.js')].join(';\n'));

@@ -28,6 +28,7 @@ LONGEST_COLOURED = 60_000  # characters; beyond that colouring costs more than i
 LONGEST_CHARACTERS, LONGEST_LINES = 30_000, 1_000
 FIRST_LEVEL = 2  # a turn's own heading is h2; the model's headings stand below it
 LONG_LINE = 40  # characters of a listing's line; a phone shows so many
+PREVIEWS = {"html": "html", "htm": "html", "svg": "svg", "mermaid": "mermaid"}  # drawn when its button is pressed
 DIAGRAMS = {"d2", "dot", "graphviz", "mermaid", "nomnoml", "plantuml", "puml", "wavedrom"}
 _BLOCKS = {"p", "br", "hr", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "div", "button", "label"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
@@ -74,7 +75,7 @@ _cleaner = nh3.Cleaner(
         "td": {"class"},
         "div": {"class", "tabindex", "role", "aria-label"},
         "pre": {"tabindex"},
-        "button": {"type", "class", "data-copy"},
+        "button": {"type", "class", "data-copy", "data-preview"},
     },
     set_tag_attribute_values={"input": {"type": "checkbox"}},
     url_schemes={"http", "https", "mailto"},
@@ -94,11 +95,13 @@ def code_block(language: str, inner: str, *, is_live: bool = False, can_wrap: bo
     """The box around a listing; `inner` is escaped or coloured already. can_wrap: it offers to break long lines."""
     live = ' class="live"' if is_live else ""
     name = escape_html.escape(language) or "text"
-    note = " · Diagrams are shown as code" if language.lower() in DIAGRAMS else ""
+    kind = PREVIEWS.get(language.lower(), "") if not is_live else ""
+    note = " · Diagrams are shown as code" if language.lower() in DIAGRAMS - PREVIEWS.keys() else ""
+    preview = f'<button type="button" class="mini" data-preview="{kind}">Preview</button>' if kind else ""
     wrap = '<label class="mini"><input type="checkbox">Wrap</label>' if can_wrap else ""
     return (
         f'<div class="code"><div class="code-bar"><span class="code-lang">{name}{note}</span>{wrap}'
-        f'<button type="button" class="mini" data-copy="">Copy</button></div>'
+        f'{preview}<button type="button" class="mini" data-copy="">Copy</button></div>'
         f'<pre tabindex="0"><code{live}>{inner}</code></pre></div>'
     )
 

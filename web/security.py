@@ -17,8 +17,18 @@ from cortex.base.settings import Settings
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
-    "manifest-src 'self'; worker-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    "manifest-src 'self'; worker-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'"
 )
+# Of the one page that may stand in a frame of ours (`pages/preview.py`): it is in no origin and loads nothing, and what
+# is drawn there can lead the frame nowhere else, by the `frame-src` of the page around it.
+FRAMED = {
+    "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; media-src data: blob:; form-action 'none'; "
+    "frame-ancestors 'self'; base-uri 'none'",
+    "X-Frame-Options": "SAMEORIGIN",
+    "X-DNS-Prefetch-Control": "off",
+}
 # Of what holds bytes from outside: even shown by itself it is in no origin, runs nothing and loads nothing.
 INERT = {"Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'; base-uri 'none'"}
 HEADERS = {

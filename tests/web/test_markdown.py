@@ -262,7 +262,8 @@ def test_footnotes_of_two_texts_are_kept_apart() -> None:
 
 
 def test_a_diagram_is_shown_as_code_and_says_so() -> None:
-    assert "Diagrams are shown as code" in render("```mermaid\ngraph TD\n```")
+    assert "Diagrams are shown as code" in render("```plantuml\nA -> B\n```")
+    assert "Diagrams are shown as code" not in render("```mermaid\ngraph TD\n```")
     assert "Diagrams are shown as code" not in render("```python\nx\n```")
 
 

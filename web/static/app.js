@@ -198,7 +198,8 @@
     box.showPopover({ source: link });
   };
   const palette = () => import($('#palette').dataset.src).then(script => script.open()).catch(() => location = '/search'); // comes with the first press
-  const clicks = [['[data-palette]', palette, true], ['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-fill]', fill, true], ['[data-confirm]', ask, true], ['[data-pop=why]', why, true]];
+  const preview = button => import('/static/preview.js?v=' + root.dataset.version).then(script => script.toggle(button), () => say('Cortex cannot be reached.'));
+  const clicks = [['[data-palette]', palette, true], ['[data-preview]', preview], ['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-fill]', fill, true], ['[data-confirm]', ask, true], ['[data-pop=why]', why, true]];
   on('click', event => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     for (const [selector, act, stays] of clicks) {
