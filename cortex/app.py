@@ -170,6 +170,7 @@ async def _running(
                 cortex.server_settings.watch(),
                 cortex.quiet_conversations.read_quiet(),
                 cortex.model_titles.name_chats(),
+                cortex.temporary_chats.erase_idle(),
                 cortex.update_orders.work(),
                 cortex.tool_readiness.keep(),
                 calm_readers.keep_few(cortex.runtime.db.read),

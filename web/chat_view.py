@@ -42,6 +42,7 @@ class ChatContext(TurnViewContext, frozen=True, kw_only=True):
     figures: ModeFigures = described("what each tool mode sends")
     receipt: dict[str, Any] | None = described("what the draft would cost, when that is known already", default=None)
     draft: str = described("text to begin with", default="")
+    is_temporary: bool = described("whether nothing of it is kept once it ends", default=False)
     steps: FirstSteps | None = described("what is left to set up, in a new chat", default=None)
     attached: Sequence[Any] = described("files that go with the draft", default=())
     accepted: str = described("what the dialog of the browser offers", default=ACCEPTED)
@@ -58,8 +59,9 @@ async def chat_context(
     draft: str = "",
     attached: Sequence[str] = (),
     once: str = "",
+    is_temporary: bool = False,
 ) -> ChatContext:
-    """The context of a conversation's page, or of a new one (`page` None)."""
+    """The context of a conversation's page, or of a new one (`page` None), which is to be temporary or not."""
     conversation = page.conversation if page else None
     cid = conversation.id if conversation else "new"
     composer = await visit.services.composer.composer(visit.user, conversation, role)
@@ -83,6 +85,7 @@ async def chat_context(
         if composer.mode == "all"
         else None,
         draft=draft,
+        is_temporary=conversation.source == "temporary" if conversation else is_temporary,
         attached=await visit.services.documents.named(visit.user, attached) if attached else (),
         upload_bytes=visit.services.documents.limit_bytes,
         once=once or new_id(),

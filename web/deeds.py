@@ -28,6 +28,13 @@ class Deed(Struct, frozen=True, kw_only=True):
 
 DEEDS = (
     Deed(title="New chat", href="/c/new", icon="plus", also="ask write message talk", keys="n"),
+    Deed(
+        title="Temporary chat",
+        href="/c/new?temporary=1",
+        icon="plus",
+        about="no list, no search, erased when it ends",
+        also="new private incognito secret",
+    ),
     Deed(title="Remind me …", href="/reminders", icon="bell", also="new reminder alarm set", keys="g r"),
     Deed(title="Add a task", href="/tasks", icon="task", also="new to do todo shopping list", keys="g t"),
     Deed(

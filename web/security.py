@@ -20,7 +20,7 @@ CSP = (
     "manifest-src 'self'; worker-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'"
 )
-# Of the one page that may stand in a frame of ours (`pages/preview.py`): it is in no origin and loads nothing, and what
+# Of the one page that may stand in a frame of ours (`pages/whole.py`): it is in no origin and loads nothing, and what
 # is drawn there can lead the frame nowhere else, by the `frame-src` of the page around it.
 FRAMED = {
     "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "

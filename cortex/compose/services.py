@@ -20,6 +20,8 @@ from cortex.services.api.tokens import ApiTokens
 from cortex.services.api.tool_calls import ProgramTools
 from cortex.services.chat.composer import ComposerService
 from cortex.services.chat.imports import ChatImports
+from cortex.services.chat.sharing import ChatSharing
+from cortex.services.chat.temporary import TemporaryChats
 from cortex.services.chat.titles import ModelTitles
 from cortex.services.health.everything import Belongings
 from cortex.services.health.first_steps import FirstStepsService
@@ -148,6 +150,14 @@ class Services(TurnServices):
             calls=self.lone_calls,
             opened=self.chats_to_name,
         )
+
+    @cached_property
+    def chat_sharing(self) -> ChatSharing:
+        return ChatSharing(db=self.runtime.db, notifier=self.notices)
+
+    @cached_property
+    def temporary_chats(self) -> TemporaryChats:
+        return TemporaryChats(runtime=self.runtime, listeners=self.conversations.listeners)
 
     @cached_property
     def search(self) -> SearchService:

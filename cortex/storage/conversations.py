@@ -19,11 +19,12 @@ from cortex.storage.schema import ConversationTable, EventTable, TurnTable
 from cortex.storage.turn_statements import LIVING_HERE
 from cortex.storage.words import terms, title_words
 
-Source = Literal["chat", "job", "try", "agent", "api"]
+Source = Literal["chat", "job", "try", "agent", "api", "temporary"]
 NewEvent = tuple[EventKind, dict[str, Any], str | None]
 
 _MOVES_UP: frozenset[EventKind] = frozenset({"message", "turn.end"})
 _TITLE_LENGTH = 200
+_IS_KEPT = ConversationTable.source != "temporary"
 _APPENDED = "appended"
 
 
@@ -123,12 +124,12 @@ class ConversationsRepository(Repository):
     ) -> Sequence[ConversationRow]:
         """The newest first; `query`: how words of the title begin; `before`: only those last used before then.
 
-        Without a `source` all but calls by hand ("try"), background agents and programs, where no person talks.
+        Without a `source` all but temporary ones, and calls by hand ("try"), agents and programs: nobody talks there.
         is_archived: only those that are; False: only those that are not; None: both.
         """
         if query.strip() and not terms(query):
             return []
-        is_talk = ConversationTable.source.not_in(("try", "agent", "api"))
+        is_talk = ConversationTable.source.not_in(("try", "agent", "api", "temporary"))
         statement = self._heads().where(
             ConversationTable.deleted_at.is_(None),
             ConversationTable.source == source if source else is_talk,
@@ -162,7 +163,10 @@ class ConversationsRepository(Repository):
     async def pinned(self) -> Sequence[ConversationRow]:
         """The pinned ones that are not archived, the newest first."""
         statement = self._heads().where(
-            ConversationTable.deleted_at.is_(None), ConversationTable.archived_at.is_(None), ConversationTable.is_pinned
+            _IS_KEPT,
+            ConversationTable.deleted_at.is_(None),
+            ConversationTable.archived_at.is_(None),
+            ConversationTable.is_pinned,
         )
         return await self._all(ConversationRow, statement.order_by(ConversationTable.updated_at.desc()))
 
@@ -170,15 +174,16 @@ class ConversationsRepository(Repository):
     async def deleted(self, after: datetime, *, skip: int, limit: int) -> Sequence[ConversationRow]:
         """Those that a person talked in and deleted after then, the latest first, behind the first `skip`."""
         statement = self._heads().where(
-            ConversationTable.deleted_at > after, ConversationTable.source.not_in(("try", "agent", "api"))
+            ConversationTable.deleted_at > after,
+            ConversationTable.source.not_in(("try", "agent", "api", "temporary")),
         )
         latest = statement.order_by(ConversationTable.deleted_at.desc(), ConversationTable.id)
         return await self._all(ConversationRow, latest.offset(skip).limit(limit))
 
     @reading
     async def ids(self) -> Sequence[str]:
-        """Of all that were not deleted, the oldest first."""
-        mine = (ConversationTable.owner_id == self.owner_id, ConversationTable.deleted_at.is_(None))
+        """Of all that were not deleted and are to be kept, the oldest first."""
+        mine = (ConversationTable.owner_id == self.owner_id, ConversationTable.deleted_at.is_(None), _IS_KEPT)
         statement = select(ConversationTable.id).where(*mine).order_by(ConversationTable.created_at)
         return (await self.session.execute(statement)).scalars().all()
 
@@ -256,6 +261,11 @@ class ConversationsRepository(Repository):
     async def restore(self, id: str) -> None:
         """Bring a deleted conversation back."""
         await self._set(id, deleted_at=None)
+
+    async def erase(self, id: str) -> None:
+        """Erase a temporary one with all its words; NotFound for any other."""
+        gone = self._remove(ConversationTable).where(ConversationTable.id == id, ~_IS_KEPT)
+        await self._must_touch(gone, ConversationTable.id, "This conversation does not exist.")
 
     async def save_selection_state(self, id: str, state: dict[str, Any]) -> None:
         """Keep the planner's memory."""
@@ -370,7 +380,18 @@ def _counting(*, moves_up: bool, brings_back: bool) -> Update:
 
 
 class AllConversationsRepository(SharedRepository):
-    """The logs of everybody, for the signals between processes only (`engine/relay.py`)."""
+    """The logs of everybody: for the signals between processes (`engine/relay.py`), and to end temporary chats."""
+
+    @reading
+    async def temporary(self, before: datetime) -> Sequence[tuple[str, str]]:
+        """Owner and id of the temporary ones that were last used before then and in which no turn lives."""
+        living = select(TurnTable.id).where(
+            TurnTable.conversation_id == ConversationTable.id, TurnTable.state.in_(("queued", "running", "waiting"))
+        )
+        statement = select(ConversationTable.owner_id, ConversationTable.id).where(
+            ~_IS_KEPT, ConversationTable.updated_at < before, ~living.exists()
+        )
+        return [(row.owner_id, row.id) for row in (await self.session.execute(statement)).all()]
 
     @reading
     async def seqs(self, ids: Sequence[str]) -> dict[str, int]:

@@ -69,6 +69,10 @@ class NoticeFilter(Struct, frozen=True, kw_only=True):
 class NoticesRepository(Repository):
     """The notices of one user."""
 
+    async def forget_of(self, path: str) -> None:
+        """Forget those, with their deliveries, that lead to this page or to a place on it."""
+        await self.session.execute(self._remove(NoticeTable).where(NoticeTable.path.startswith(path, autoescape=True)))
+
     async def add(
         self, id: str | None, values: NoticeValues, ways: Sequence[Way] = (), *, is_read: bool = False
     ) -> bool:

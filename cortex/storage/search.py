@@ -69,7 +69,11 @@ class SearchRepository(Repository):
         kept = self._mine(SearchHit, MessageTable, *own, *chat)
         statement = (
             self._newest_matching(kept, wanted)
-            .where(~TurnTable.is_dropped, ConversationTable.deleted_at.is_(None))
+            .where(
+                ~TurnTable.is_dropped,
+                ConversationTable.deleted_at.is_(None),
+                ConversationTable.source != "temporary",
+            )
             .limit(limit)
         )
         rows = [dict(row) for row in (await self.session.execute(statement)).mappings()]

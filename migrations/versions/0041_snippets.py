@@ -1,4 +1,4 @@
-"""Snippets: words that a person writes often, for themselves or for everybody here.
+"""Snippets, for oneself or for everybody here; and which chats people let each other read.
 
 Reversible: `downgrade` forgets them.
 """
@@ -23,8 +23,21 @@ def upgrade() -> None:
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
         sa.UniqueConstraint("owner_id", "name", name="uq_snippets_owner_id_name"),
     )
+    op.create_table(
+        "chat_shares",
+        sa.Column("id", sa.Text(), primary_key=True),
+        sa.Column("owner_id", sa.Text(), sa.ForeignKey("accounts.id", ondelete="CASCADE"), nullable=False),
+        sa.Column("conversation_id", sa.Text(), sa.ForeignKey("conversations.id", ondelete="CASCADE"), nullable=False),
+        sa.Column("turn_id", sa.Text(), nullable=False),
+        sa.Column("upto_ordinal", sa.Integer(), nullable=False),
+        sa.Column("reader_id", sa.Text(), sa.ForeignKey("accounts.id", ondelete="CASCADE"), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.UniqueConstraint("conversation_id", "turn_id", "reader_id", name="uq_chat_shares_conversation_id"),
+        sa.Index("ix_chat_shares_reader_id", "reader_id"),
+    )
 
 
 def downgrade() -> None:
     """Forget them."""
+    op.drop_table("chat_shares")
     op.drop_table("snippets")

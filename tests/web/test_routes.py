@@ -24,6 +24,7 @@ from cortex.services.jobs.forms import JobForm
 from cortex.services.tools.skills import SkillsService
 from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
 from cortex.storage.calls import CallRow, CallsRepository
+from cortex.storage.chat_shares import ChatSharesRepository
 from cortex.storage.coding import CodingRunsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository
@@ -129,7 +130,8 @@ ANY = dict.fromkeys(IDS.split(), "x")
 
 
 NO_PAGES = re.compile(
-    r"\.(csv|json|md|zip|txt)$|/events$|/callback$|/export$|^/push/key$|^/databases|^/confirm$|/fitting$|^/(palette|status)$"
+    r"\.(csv|json|md|zip|txt)$|/events$|/callback$|/export$|^/push/key$|^/databases|^/confirm$|/fitting$"
+    r"|^/(palette|status|preview)$"
 )
 OF_SOMETHING = {  # linked where there is something of the kind, or for an admin
     "/c",  # by the keys g c, and by the phone's tabs
@@ -222,13 +224,20 @@ async def test_another_site_can_change_nothing_on_any_route(ada: Browser, header
 async def test_every_answer_carries_the_policy_and_an_id(ada: Browser) -> None:
     without = []
     for method, path in routes():
-        if method != "GET" or path.endswith("/events"):
+        if method != "GET" or path.endswith("/events") or path == "/preview":  # tests/web/test_preview.py
             continue
         answer = await ada.get(filled(path, ANY))
         whole = answer.headers.get("content-security-policy") == CSP and answer.headers.get("x-request-id")
         if not whole or answer.headers.get("x-content-type-options") != "nosniff":
             without.append(path)
     assert without == []
+
+
+async def shared_chat(house: Cortex, user: User, cid: str, turn_id: str) -> str:
+    await house.accounts.add_user("Reader", "member", "a few words in a row")
+    reader = await house.accounts.named("Reader")
+    shares = house.runtime.db.repository(ChatSharesRepository, user.id)
+    return (await shares.give(cid, turn_id, 1, [reader.id]))[reader.id]
 
 
 async def snippet(house: Cortex, user: User) -> str:
@@ -314,6 +323,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "job_id": (await house.jobs.add(user, TRUFFLE_JOB)).id,
         "name": await house.notes.create(user, "Truffles"),
         "fact_id": (await house.memory.add(user, "I dig truffles.")).id,
+        "share_id": await shared_chat(house, user, conversation.id, turn_id),
         "snippet_id": await snippet(house, user),
         "skill": await SkillsService(db, house.tools).create(user, "Truffle dig", "Where truffles are dug"),
         "role": "truffler",
@@ -419,6 +429,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await SkillsService(db, house.tools).read(user, ids["skill"]),
         await house.notes.agent_notes(user),
         await house.snippets.list(user),
+        await house.chat_sharing.of_chat(user, ids["cid"]),
         await house.models.registry(user),
         await house.preferences.get(user),
         await house.preferences.persona(user),

@@ -30,7 +30,8 @@ class SentMessage(BaseModel):
     """A message as the composer sends it.
 
     Mode and rounds stay with the conversation, but for a `quick` question. `files`: names of what was chosen without a
-    script and not yet attached. `once`: one and the same for as long as it is tried to send a message.
+    script and not yet attached. `temporary`: a new chat is to be one.
+    `once`: one and the same for as long as it is tried to send a message.
     """
 
     text: str = ""
@@ -40,6 +41,7 @@ class SentMessage(BaseModel):
     role: str = ""
     model: str | None = None
     quick: str = ""
+    temporary: str = ""
     attached: list[str] = Field(default_factory=list)
     files: list[str] = Field(default_factory=list)
     once: str = ""
@@ -59,12 +61,12 @@ async def newest(visit: UserVisit) -> Response:
 
 
 @router.get("/c/new")
-async def new(visit: UserVisit, role: str = "", text: str = "") -> Response:
+async def new(visit: UserVisit, role: str = "", text: str = "", temporary: bool = False) -> Response:
     """An empty conversation, perhaps with an example in the composer; nothing is stored before the first message.
 
     No other words are taken from a link: whoever made it would speak as the person, and name places for them.
     """
-    context = await chat_context(visit, None, role=role)
+    context = await chat_context(visit, None, role=role, is_temporary=temporary)
     left = await visit.services.first_steps.left(visit.user)
     context = replace(context, draft=text if text in context.composer.examples else "", steps=left)
     return await visit.show("chat.html", context)
@@ -106,7 +108,11 @@ async def send(visit: UserVisit, cid: str, sent: Annotated[SentMessage, Form()])
             chosen = visit.services.composer.checked_choices(await tool_choices(visit.request))
             picked = {name: use for name, use in chosen.items() if use}
             mode = "auto" if sent.quick else sent.mode
-            cid = (await visit.services.conversations.new(visit.user, sent.role, mode, picked, once)).id
+            cid = (
+                await visit.services.conversations.new(
+                    visit.user, sent.role, mode, picked, once, is_temporary=bool(sent.temporary)
+                )
+            ).id
         await visit.services.chat.send_message(
             visit.user,
             cid,
@@ -122,7 +128,15 @@ async def send(visit: UserVisit, cid: str, sent: Annotated[SentMessage, Form()])
         if wants_fragment(visit.request) and isinstance(refused, Busy):
             raise  # the composer there keeps its words, and sends them again
         page = None if cid == "new" else await visit.services.chat.log(visit.user, cid)
-        context = await chat_context(visit, page, role=sent.role, draft=sent.text, attached=sent.attached, once=once)
+        context = await chat_context(
+            visit,
+            page,
+            role=sent.role,
+            draft=sent.text,
+            attached=sent.attached,
+            once=once,
+            is_temporary=bool(sent.temporary),
+        )
         return await visit.show("chat.html", context, block="composer", refused=refused)
     return done(visit.request, f"/c/{cid}", is_new_place=is_new)
 

@@ -76,6 +76,13 @@ async def restore(visit: UserVisit, cid: str) -> Response:
     return visit.redirect(f"/c/{cid}", "Chat restored.")
 
 
+@router.post("/c/{cid}/end")
+async def end_temporary(visit: UserVisit, cid: str) -> Response:
+    """Erase a temporary chat."""
+    await visit.services.temporary_chats.end(visit.user, cid)
+    return visit.redirect("/c/new", "The temporary chat is erased.")
+
+
 @router.get("/c/{cid}/export.md")
 async def export_markdown(visit: UserVisit, cid: str) -> Response:
     """The conversation as Markdown."""

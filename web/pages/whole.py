@@ -1,4 +1,8 @@
-"""All of an answer that the conversation shows shortened: as it was written, not rendered; and as plain text."""
+"""All of an answer that the conversation shows shortened: as it was written, not rendered; and as plain text.
+
+And the frame in which a listing of it is drawn: HTML, SVG, Mermaid. `static/preview.js` hands in what and by what. In
+no origin and without network: what a model wrote can neither read a page of ours nor tell anybody of it.
+"""
 
 from fastapi.responses import PlainTextResponse, Response
 
@@ -6,6 +10,7 @@ from cortex.services.chat.transcript_views import TextPart, turn_of
 from web.chat_view import find_turn
 from web.render import Context, described, in_pieces
 from web.routes import PageRouter
+from web.security import FRAMED
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
@@ -33,6 +38,13 @@ async def whole(visit: UserVisit, cid: str, key: str) -> Response:
     text, is_open = await _text(visit, cid, key)
     context = WholeContext(cid=cid, key=key, text=text, is_open=is_open)
     return await visit.show("whole.html", context)
+
+
+@router.get("/preview")
+async def preview(visit: UserVisit) -> Response:
+    """Return the empty frame."""
+    page = visit.pages.page("preview.html", Context())
+    return in_pieces(Response(page, media_type="text/html; charset=utf-8", headers=FRAMED))
 
 
 async def _text(visit: Visit, cid: str, key: str) -> tuple[str, bool]:

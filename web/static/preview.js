@@ -1,5 +1,5 @@
 // Draws a listing (HTML, SVG, Mermaid) below itself: app.js loads this with the first press of a Preview button.
-// The frame is in no origin and reaches no network (web/pages/preview.py); pressed again it is gone.
+// The frame is in no origin and reaches no network (web/pages/whole.py); pressed again it is gone.
 const DIAGRAMS = '/static/vendor/mermaid.js?v=' + document.documentElement.dataset.version;
 
 async function hand(frame, kind, text) {

@@ -92,14 +92,24 @@ class ConversationsService(Struct, frozen=True):
         mode: ToolMode = "auto",
         tool_choices: Mapping[str, str] = MappingProxyType({}),
         once: str = "",
+        *,
+        is_temporary: bool = False,
     ) -> ConversationRow:
         """An empty conversation; a form that names no role begins with the usual one.
+
+        is_temporary: as `services/chat/temporary.py` has it.
 
         `once`: asked for again with the same one, it is the same conversation.
         """
         id = derived_id("new", user.id, once) if once else None
         return await self.db.repository(ConversationsRepository, user.id).create(
-            role or "orchestrator", mode, id=id, tool_choices=dict(tool_choices), is_title_tainted=False
+            role or "orchestrator",
+            mode,
+            id=id,
+            tool_choices=dict(tool_choices),
+            is_title_tainted=False,
+            source="temporary" if is_temporary else "chat",
+            uses_memory=not is_temporary,
         )
 
     async def rename(self, user: User, conversation_id: str, title: str) -> None:
@@ -141,6 +151,8 @@ class ConversationsService(Struct, frozen=True):
         """Use memory in it, or no longer: nothing more is recalled there then, nor learned from what is said."""
         async with self.db.transaction(user.id) as repository:
             before = await repository(ConversationsRepository).get(conversation_id)
+            if before.source == "temporary":
+                raise UserError("A temporary chat uses no memory. Start another chat for that.")
             await repository(ConversationsRepository).set_memory(conversation_id, is_used=is_used)
             if is_used and not before.uses_memory:  # what was said without memory stays so
                 await repository(DistillMarksRepository).move(conversation_id, before.turn_count, "")

@@ -141,7 +141,13 @@ def cleaned(said: str) -> str:
 
 def _is_open(conversation: ConversationRow, turn: Turn) -> bool:
     """Tell whether it still has the name that its first message gave it."""
-    return conversation.is_title_auto and conversation.title == title(turn.text) and not conversation.deleted_at
+    is_kept = conversation.source != "temporary"
+    return (
+        is_kept
+        and conversation.is_title_auto
+        and conversation.title == title(turn.text)
+        and not conversation.deleted_at
+    )
 
 
 async def _unseen(*_: object) -> None:

@@ -33,6 +33,7 @@ from cortex.storage.schema.conversations import MessageTable as MessageTable
 from cortex.storage.schema.conversations import PlanTable as PlanTable
 from cortex.storage.schema.conversations import SummaryTable as SummaryTable
 from cortex.storage.schema.conversations import TurnTable as TurnTable
+from cortex.storage.schema.household import ChatShareTable as ChatShareTable
 from cortex.storage.schema.household import SnippetTable as SnippetTable
 from cortex.storage.schema.integrations import CodingFolderTable as CodingFolderTable
 from cortex.storage.schema.integrations import CodingRunTable as CodingRunTable

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import UniqueConstraint
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cortex.storage.table import Table, owner
+from cortex.storage.table import Table, in_conversation, owner
 
 
 class SnippetTable(Table):
@@ -20,3 +20,20 @@ class SnippetTable(Table):
     is_shared: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+class ChatShareTable(Table):
+    """A chat, or the answer of `turn_id` ("" = the chat), that another person may read up to `upto_ordinal`."""
+
+    __tablename__ = "chat_shares"
+    __table_args__ = (
+        UniqueConstraint("conversation_id", "turn_id", "reader_id"),
+        Index("ix_chat_shares_reader_id", "reader_id"),
+    )
+    id: Mapped[str] = mapped_column(primary_key=True)
+    owner_id: Mapped[str] = owner()
+    conversation_id: Mapped[str] = in_conversation()
+    turn_id: Mapped[str]
+    upto_ordinal: Mapped[int]
+    reader_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"))
+    created_at: Mapped[datetime]

@@ -1,0 +1,113 @@
+"""Letting a housemate read a chat or an answer, and reading what others let one read."""
+
+from collections.abc import Sequence
+
+from fastapi.responses import Response
+from markupsafe import Markup
+
+from cortex.app import Cortex
+from cortex.base.errors import UserError
+from cortex.base.user import User
+from cortex.services.chat.sharing import ChatShareRow, Housemate, SharedChat
+from cortex.services.chat.transcript_views import turn_of
+from web.markdown import render
+from web.render import MORE, Context, NavEntry, described
+from web.routes import PageRouter
+from web.visit import UserVisit, Visit
+
+router = PageRouter()
+HREF = "/shared"
+
+
+async def _state(services: Cortex, user: User) -> str:
+    """Return how many there are."""
+    count = len(await services.chat_sharing.given(user))
+    return f"{count} to read" if count else ""
+
+
+NAV = NavEntry(
+    title="Shared with you",
+    href=HREF,
+    icon="user",
+    order=26,
+    under=MORE,
+    about="Chats and answers that others here let you read.",
+    state=_state,
+)
+
+
+class ShareContext(Context, frozen=True, kw_only=True):
+    """The question who may read a chat or an answer."""
+
+    cid: str = described("the conversation's id")
+    key: str = described("the turn whose answer is meant, empty for the whole chat")
+    title: str = described("the chat's title")
+    people: Sequence[Housemate] = described("who could be let read it")
+    shares: Sequence[ChatShareRow] = described("who may read it, or an answer in it, by now")
+
+
+class GivenContext(Context, frozen=True, kw_only=True):
+    """The list of what others let the person read."""
+
+    shares: Sequence[ChatShareRow] = described("each chat or answer, the newest first")
+
+
+class SharedContext(Context, frozen=True, kw_only=True):
+    """A shared chat to read."""
+
+    chat: SharedChat = described("the share and its turns")
+    answers: Sequence[Markup] = described("the answers as HTML, a turn each")
+    is_own: bool = described("whether the person looks at what they share themselves")
+
+
+@router.get("/c/{cid}/share")
+async def ask(visit: UserVisit, cid: str, turn: str = "") -> Response:
+    """Return the question who may read it."""
+    return await visit.show("share.html", await _question(visit, cid, turn))
+
+
+@router.post("/c/{cid}/share")
+async def share(visit: UserVisit, cid: str) -> Response:
+    """Let them read it, and tell them."""
+    fields = await visit.request.form()
+    key, people = str(fields.get("turn", "")), [str(one) for one in fields.getlist("people")]
+    try:
+        names = await visit.services.chat_sharing.share(visit.user, cid, turn_of(key) if key else "", people)
+    except UserError as refused:
+        return await visit.show("share.html", await _question(visit, cid, key), refused=refused)
+    return visit.redirect(f"/c/{cid}", f"{' and '.join(names)} can read it now.")
+
+
+@router.get(HREF)
+async def given(visit: UserVisit) -> Response:
+    """Return what others let the person read."""
+    return await visit.show("shared.html", GivenContext(shares=await visit.services.chat_sharing.given(visit.user)))
+
+
+@router.get(HREF + "/{share_id}")
+async def read(visit: UserVisit, share_id: str) -> Response:
+    """Return it to read."""
+    chat = await visit.services.chat_sharing.read(visit.user, share_id)
+    answers = await visit.pages.aside(lambda: [Markup(render(turn.answer)) for turn in chat.turns])  # noqa: S704 - cleaned
+    context = SharedContext(chat=chat, answers=answers, is_own=chat.share.owner_id == visit.user.id)
+    return await visit.show("shared_chat.html", context)
+
+
+@router.post(HREF + "/{share_id}/end")
+async def end(visit: UserVisit, share_id: str) -> Response:
+    """Let it be read no longer."""
+    row = await visit.services.chat_sharing.end(visit.user, share_id)
+    if row.owner_id == visit.user.id:
+        return visit.redirect(f"/c/{row.conversation_id}", f"{row.reader} cannot read it any more.")
+    return visit.redirect(HREF, "Removed from your list.")
+
+
+async def _question(visit: Visit, cid: str, key: str) -> ShareContext:
+    conversation = await visit.services.conversations.get(visit.user, cid)
+    return ShareContext(
+        cid=cid,
+        key=key,
+        title=conversation.title or "New chat",
+        people=await visit.services.chat_sharing.housemates(visit.user),
+        shares=await visit.services.chat_sharing.of_chat(visit.user, cid),
+    )
