@@ -114,6 +114,7 @@ def filled(path: str, ids: dict[str, str]) -> str:
 
 
 OF_THE_HOUSE = {  # these are everybody's
+    "group": "limits",
     "tool": "task_create",
     "category": "tasks",
     "number": "1",
