@@ -95,6 +95,18 @@ async def test_a_key_and_two_presses_bring_models_with_what_their_list_says(
     assert len(await secrets(house, ada)) == 1
 
 
+async def test_who_came_from_the_first_questions_goes_back_there_and_nowhere_else(
+    ada: Browser, router: ModelLists
+) -> None:
+    for back, place in (("/start?open=model", "/start?open=model"), ("https://evil.example", "/models")):
+        page = await connect(ada, back=back)
+        kept = marks(page).values.get("back", "")
+        sent = {"provider": "openai", "base_url": router.base_url, "back": kept, "anyway": "1"}
+        pick = SONNET if place != "/models" else "google/gemma-3n-e4b-it:free"
+        answer = await ada.http.post("/models/connect/use", data={**sent, "pick": [pick]})
+        assert answer.headers["location"] == place
+
+
 async def test_a_filter_keeps_what_is_ticked(ada: Browser, router: ModelLists) -> None:
     await connect(ada)
     sent = {"provider": "openai", "base_url": router.base_url, "pick": [SONNET], "q": "small 17"}
@@ -233,6 +245,9 @@ async def test_a_server_on_this_machine_is_offered_to_admins_alone(house: Cortex
         part = await ada.fragment("/models/connect/here")
         assert ("Found: 2 models" in part.text, "Not found" in part.text) == (True, True)
         assert "<h1" not in part.text
+        assert "Found one" not in part.text
+        asked_by_start = await ada.fragment("/models/connect/here?back=/start?open=model")
+        assert ("Found one" in asked_by_start.text, "Ollama was found here" in asked_by_start.text) == (True, True)
         assert "Found: 2 models" in (await ada.get("/models/connect/here")).text, "without script too"
         asked = len(double.asked)
         assert "ound" not in (await bob.fragment("/models/connect/here")).text

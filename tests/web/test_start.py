@@ -55,7 +55,8 @@ async def test_opening_it_to_the_network_sets_what_that_needs_and_is_done_when_a
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(house.restarts.until_due())
         await asyncio.sleep(0)  # whoever serves waits for it now
-        assert (await ada.post("/start/open", way="network")).headers["location"] == "/start?open=open"
+        page = await ada.post("/start/open", way="network")
+        assert (page.status_code, "Cortex restarts" in page.text) == (200, True)
     assert house.restarts.is_asked
     texts = {name: row.value for name, row in (await house.server_settings.rows()).items()}
     assert texts == {"host": EVERYWHERE, "allow_plain_http": "lan"}
@@ -150,8 +151,22 @@ async def test_somebody_is_invited_by_a_code_and_the_question_is_done_when_they_
 
 
 async def test_a_page_that_waits_loads_itself_anew_once_another_way_is_open(ada: Browser) -> None:
-    assert "hx-refresh" not in (await ada.fragment("/start/states?was=here")).headers
-    assert (await ada.fragment("/start/states?was=network")).headers["hx-refresh"] == "true"
+    assert "hx-redirect" not in (await ada.fragment("/start/states?was=here")).headers
+    assert (await ada.fragment("/start/states?was=network")).headers["hx-redirect"] == "/start?open=open"
+
+
+async def test_a_phone_is_asked_for_itself_and_scans_nothing(ada: Browser) -> None:
+    desk = (await ada.get("/start")).text
+    assert ("This phone" in desk, "A phone" in desk) == (False, True)
+    ada.http.headers["User-Agent"] = "Mozilla/5.0 (Linux; Android 15; Mobile) Firefox/140.0 Mobi"
+    phone = (await ada.get("/start")).text
+    assert ("This phone" in phone, "A phone" in phone) == (True, False)
+
+
+async def test_where_nobody_can_restart_it_nothing_is_changed(house: Cortex, ada: Browser) -> None:
+    refused = await ada.post("/start/open", way="network")
+    assert (refused.status_code, "restart them" in refused.text) == (422, True)
+    assert await house.server_settings.rows() == {}
 
 
 async def test_mail_is_done_when_a_test_went_out(house: Cortex, ada: Browser) -> None:

@@ -109,10 +109,11 @@ async def forget(visit: UserVisit) -> Response:
 
 
 @router.get("/models/connect/here")
-async def look_here(visit: UserVisit) -> Response:
+async def look_here(visit: UserVisit, back: str = "") -> Response:
     """Look for servers on this machine; nothing for a member."""
     here = await visit.services.model_connecting.here(visit.user)
-    return await _page(visit, here=here, block="here")
+    asks = back and not (await visit.services.models.shown(visit.user)).entries
+    return await _page(visit, here=here, back=back if asks else "", block="here")
 
 
 async def _refused_choice(

@@ -34,6 +34,7 @@ class StartContext(Context, frozen=True, kw_only=True):
     port: int = described("the port that is listened on")
     for_others: str = described("the address to hand on, empty where only this machine opens it")
     given: Sequence[str] = described("settings that were given outside and stay as they are")
+    is_phone: bool = described("whether a phone asks, which scans no code of its own")
     trial_ends: datetime | None = described("when what was changed goes back by itself", default=None)
     devices: Sequence[DeviceView] = described("the devices of this person that take push")
     mail: ChannelView | None = described("e-mail as a way to be told")
@@ -46,6 +47,7 @@ class StartContext(Context, frozen=True, kw_only=True):
     link_name: str = described("whom that is for, empty for the person's own device", default="")
     lacks: Sequence[str] | None = described("what a test found missing, a sentence each", default=None)
     report: TestReport | None = described("what a test of the model found", default=None)
+    restarts: bool = described("whether Cortex begins anew for what was chosen", default=False)
     tested: str | None = described("why a test did not go out, '' when it did; None without one", default=None)
 
 
@@ -68,7 +70,7 @@ async def states(visit: UserVisit, was: str = "") -> Response:
     """The states alone, for a page that waits; all of it once another way to open it is in force than it `was`."""
     answer = await visit.show("start.html", await _page(visit), block="states")
     if visit.services.opening.way != was:
-        answer.headers["HX-Refresh"] = "true"
+        answer.headers["HX-Redirect"] = f"{HERE}?open=open"
     return answer
 
 
@@ -81,12 +83,16 @@ async def choose_way(visit: ReauthedAdminVisit, way: Text = "", name: Text = "")
     chosen = WAYS.get(way, "here")
     try:
         changes = visit.services.opening.changes(chosen, name)
+        if "network" in (chosen, visit.services.opening.way) and chosen != visit.services.opening.way:
+            visit.services.restarts.must_be_possible()
         changed = await visit.services.server_settings.set(visit.user, changes, is_confirmed=True)
         if chosen == "here":
             await visit.services.opening.stay_here(visit.user)
         if "host" in changed:
             await visit.services.restarts.ask(visit.user, "to be opened another way")
-            return visit.redirect(f"{HERE}?open=open", "Cortex restarts. This page reloads by itself.")
+            # No redirect: whoever answered that may be gone by then. The page asks until the next one answers.
+            context = await _page(visit, opened="open", way=way)
+            return await visit.show("start.html", replace(context, restarts=True))
     except UserError as refused:
         context = await _page(visit, opened="open", way=way)
         return await visit.show("start.html", replace(context, name=name), refused=refused)
@@ -192,6 +198,7 @@ async def _page(visit: Visit, *, opened: str | None = None, way: str = "") -> St
         port=port,
         for_others=visit.address_for_others,
         given=[name for name in SET_HERE if services.server_settings.is_given(name)],
+        is_phone="Mobi" in client(visit.request)[1],
         trial_ends=min((row.trial_ends_at for row in rows.values() if row.trial_ends_at), default=None),
         devices=await services.devices.list(visit.user),
         mail=channels.get("email"),
