@@ -40,7 +40,6 @@ class ChatContext(TurnViewContext, frozen=True, kw_only=True):
     seq: int = described("the log is folded up to here; the stream goes on after it", default=0)
     composer: Composer = described("what can be set before sending")
     figures: ModeFigures = described("what each tool mode sends")
-    receipt: dict[str, Any] | None = described("what the draft would cost, when that is known already", default=None)
     draft: str = described("text to begin with", default="")
     is_temporary: bool = described("whether nothing of it is kept once it ends", default=False)
     steps: FirstSteps | None = described("what is left to set up, in a new chat", default=None)
@@ -81,9 +80,6 @@ async def chat_context(
         engine=(await visit.services.preferences.get(visit.user)).engine,
         composer=composer,
         figures=await visit.services.composer.figures(visit.user, composer, conversation),
-        receipt=await visit.services.planning.preview(visit.user, cid if page else None, "", "all", role=composer.role)
-        if composer.mode == "all"
-        else None,
         draft=draft,
         is_temporary=conversation.source == "temporary" if conversation else is_temporary,
         attached=await visit.services.documents.named(visit.user, attached) if attached else (),

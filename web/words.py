@@ -18,6 +18,15 @@ from cortex.base.json_text import parsed
 from cortex.services.chat import deed_words
 from cortex.services.chat.transcript_views import dom_id
 
+# What the roles that come with Cortex are for, in a person's words; one of somebody's own has the name they gave it.
+ROLE_TITLES = {
+    "orchestrator": "Household",
+    "chat": "Talk only",
+    "research": "Research",
+    "coder": "Programming",
+    "distill": "Summaries",
+    "admin": "Administration",
+}
 META = "meta"  # the category of the tools that find and call other tools
 _LONG_BLANK = re.compile(r" {24,}|\n{4,}")
 
@@ -96,6 +105,11 @@ def breakable(address: str) -> Markup:
     return Markup("<wbr>").join(re.findall(r"[^./]*[./]|[^./]+", address))
 
 
+def role_title(name: str) -> str:
+    """The role by its purpose."""
+    return ROLE_TITLES.get(name, name)
+
+
 def capitalize_first(text: str) -> str:
     """The first letter large, the rest untouched."""
     return text[:1].upper() + text[1:]
@@ -144,6 +158,7 @@ FILTERS = {
     "question": question,
     "says_more": deed_words.says_more,
     "capitalize_first": capitalize_first,
+    "role_title": role_title,
     "dom": dom,
     "kind": kind,
     "left_out": left_out,

@@ -1,6 +1,5 @@
 """Facts about one model: how it is reached, what it costs, what its provider caches. No network here."""
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
@@ -8,13 +7,6 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 from msgspec.structs import replace
-
-# Families whose models take pictures, by their makers' pages (2026-11).
-_SEES = re.compile(
-    r"claude|gpt-4o|gpt-4\.1|gpt-[5-9]|\bo[134]\b(?!-mini)|o4-mini|gemini|gemma-?[3-9]|pixtral|llava|vision|[-_.]vl\b|\dvl\b"
-    r"|llama-?4|mistral-(small|medium|large)-?3|minicpm-v|moondream",
-    re.IGNORECASE,
-)
 
 Strength = Literal["strong", "weak"]
 ModelPlace = Literal["home", "out", "none"]  # where a model answers: in the house, at a provider, no model at all
@@ -138,8 +130,8 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
 
     @property
     def takes_pictures(self) -> bool:
-        """Tell whether pictures are sent to it: as its person says, else as its family is known to."""
-        return self.sees if self.sees is not None else _SEES.search(self.model) is not None
+        """Tell whether pictures are sent to it: where nobody knows they are tried, and its server answers."""
+        return self.sees if self.sees is not None else self.provider != "offline"
 
 
 def no_tools(entry: ModelEntry) -> dict[str, str]:

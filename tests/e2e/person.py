@@ -1,8 +1,8 @@
 """What a person does in the browser: set up, log in, send, wait, look. Polls with `evaluate`, as the CSP demands."""
 
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -75,10 +75,19 @@ def poll(look: Callable[[], Any], timeout_s: float = PATIENCE_S, every_s: float 
         time.sleep(every_s)
 
 
+@contextmanager
+def tools_panel(page: Page) -> Iterator[Locator]:
+    """The panel of mode, rounds, role and price, while it is open."""
+    page.click("#tools")
+    yield page.locator("#plan")
+    page.keyboard.press("Escape")
+
+
 def type_and_send(page: Page, text: str, *, mode: str = "") -> None:
     """Write and press Enter; does not wait."""
     if mode:
-        page.locator(f"#composer [name=mode][value={mode}]").check(force=True)
+        with tools_panel(page) as panel:
+            panel.locator(f"[name=mode][value={mode}]").check()
     page.fill("#text", text)
     page.press("#text", "Enter")
 

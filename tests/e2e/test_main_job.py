@@ -19,6 +19,7 @@ from tests.e2e.person import (
     same_after_reload,
     send,
     set_up,
+    tools_panel,
     wait_for_end,
 )
 
@@ -144,7 +145,11 @@ def test_chat_only_sends_no_tool(house: Daemon, ada: Caller, opens: Opens) -> No
 def test_the_price_is_shown_before_sending_and_the_reasons_after(house: Daemon, ada: Caller, opens: Opens) -> None:
     page = new_chat(opens(house.origin, ada.token))
     page.fill("#text", "add a lamp to my shopping list")
-    expect(page.locator("#cost b")).to_have_text(re.compile(r"^[1-9]"))
+    told = re.compile(r"^Auto · [1-9]\d? tools? · 5 rounds")
+    expect(page.get_by_role("button", name=told)).to_be_visible()
+    with tools_panel(page) as panel:
+        expect(panel.locator("#n-auto")).to_have_text(re.compile(r"^[1-9]\d? tools?[1-9][\d,]* tokens$"))
+        expect(panel.locator("#price")).to_have_text("Free: no AI answers")
     ask(page, "add a lamp to my shopping list")
     page.locator(".foot .whyb").click()
     expect(page.locator("#why-b")).to_contain_text("task_create")

@@ -1,6 +1,5 @@
 """Every page in Chromium with the real daemon: axe, the console, 320 pixels, the keyboard, targets, weight, errors."""
 
-import gzip
 import re
 from collections.abc import Iterator
 
@@ -134,7 +133,7 @@ def test_what_opens_over_a_page_is_sound(
     found["why"] = looked_at(window) + (page.evaluate(SMALL, 40) if is_phone else [])
     go(window, furnished.chat)
     page.locator("details.tool summary").click()
-    page.locator("[popovertarget=menu]").click()
+    page.locator("h1 [popovertarget=menu]").click()
     found["menu"] = looked_at(window)
     assert {state: lines for state, lines in found.items() if lines} == {}
 
@@ -281,8 +280,7 @@ def test_a_chat_is_light(house: Daemon, furnished: Furnished, opens: Opens) -> N
 
 def test_the_script_of_a_first_visit_is_small() -> None:
     assets.make()
-    packed = gzip.compress((assets.VENDOR / "bundle.js").read_bytes(), 9)
-    assert len(packed) / 1000 <= SCRIPT_KB
+    assert (assets.VENDOR / "bundle.js.br").stat().st_size / 1000 <= SCRIPT_KB
 
 
 @pytest.mark.full

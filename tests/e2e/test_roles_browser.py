@@ -24,7 +24,9 @@ def test_a_role_is_made_talked_in_deleted_and_missed_in_words(house: Daemon, ada
     expect(page.locator("#tools-kind")).to_contain_text("Its own list")
 
     new_chat(window)
-    page.select_option("select[name=role]", "butler")
+    page.click("#tools")
+    page.select_option("#plan select[name=role]", "butler")
+    page.keyboard.press("Escape")
     ask(page, "add milk to my shopping list")
     place = page.url
     page.goto("/account/roles/butler")
@@ -43,7 +45,7 @@ def test_a_role_is_made_talked_in_deleted_and_missed_in_words(house: Daemon, ada
     expect(page.locator("#log .fail")).to_contain_text("There is no role 'butler' any more. Choose another one: admin")
     page.select_option(".role-gone select", "chat")
     page.click(".role-gone button")
-    expect(page.locator("#toasts")).to_contain_text("now uses the role chat")
+    expect(page.locator("#toasts")).to_contain_text("now uses the role Talk only")
     expect(page.locator(".role-gone")).to_have_count(0)
 
     page.goto("/account#roles")

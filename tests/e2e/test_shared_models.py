@@ -99,8 +99,12 @@ def test_whoever_is_invited_chats_with_the_admins_model_and_sees_nothing_of_thei
     page.wait_for_url("**/today")
     page.goto("/c/new")
     page.set_viewport_size(PHONE)
-    expect(page.locator(".hint")).to_have_text(f"{GIVEN} · Ada's key pays", use_inner_text=True)
+    page.click("h1 button")
+    expect(page.locator("#menu")).to_contain_text(GIVEN)
+    expect(page.locator("#menu")).to_contain_text("Ada's key pays")
+    page.keyboard.press("Escape")
     page.set_viewport_size(DESK)
+    expect(page.locator("#who")).to_contain_text(GIVEN)
     answer = ask(page, "add milk to my shopping list")
     assert said(answer) == "Added milk."
     expect(answer.locator("details.tool.ok .tn")).to_have_text("task_create")

@@ -200,7 +200,7 @@ async def test_one_round_says_that_it_carries_no_tools(ada: Browser) -> None:
     words = {"text": "add milk to my shopping list", "mode": "auto"}
     assert "tool" in (await ada.http.post("/preview-tools", data={**words, "max_rounds": "2"})).text
     one = {**words, "max_rounds": "1"}
-    assert "round, no tools" in (await ada.http.post("/preview-tools", data=one)).text
+    assert "One round is the answer itself: no tools" in (await ada.http.post("/preview-tools", data=one)).text
     assert "One round:" in (await ada.http.post("/why", data=one)).text
-    assert "one round" not in (await ada.http.post("/preview-tools", data={**one, "mode": "chat"})).text
+    assert "One round" not in (await ada.http.post("/preview-tools", data={**words, "max_rounds": "2"})).text
     assert (await ada.http.post("/preview-tools", data={**words, "max_rounds": "many"})).status_code == 200

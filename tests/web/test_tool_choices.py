@@ -138,9 +138,9 @@ async def test_a_model_that_takes_no_tools_is_named_as_the_reason(talks: Talks, 
     (model,) = file.models
     off = file.model_copy(update={"models": (model.model_copy(update={"tools": False}),)})
     await models.store.write(user.id, file, off, version)
-    assert "takes no tools" in (await page.get("/c/new")).text
+    assert "set to take no tools" in (await page.get("/c/new")).text
     draft = {"text": LAMP, "mode": "auto"}
-    assert "takes no tools" in (await page.post("/preview-tools", data=draft)).text
+    assert "set to take no tools" in (await page.post("/preview-tools", data=draft)).text
     cid = await begun(page, text=LAMP)
     turn = await talks.ended(cid)
     assert turn.ending
@@ -159,7 +159,7 @@ async def test_a_template_that_takes_no_tools_is_named_as_the_reason(talks: Talk
     (model,) = file.models
     dropping = model.model_copy(update={"told": FileTold(tools=False, slots=2)})
     await models.store.write(user.id, file, file.model_copy(update={"models": (dropping,)}), version)
-    assert "No tools:" in (await page.get("/c/new")).text
+    assert "cannot use tools, its server says" in (await page.get("/c/new")).text
     draft = html.unescape((await page.post("/why", data={"text": LAMP, "mode": "auto"})).text)
     assert "cannot use tools" in draft
     card = (await page.get("/models")).text
@@ -169,18 +169,21 @@ async def test_a_template_that_takes_no_tools_is_named_as_the_reason(talks: Talk
     assert "cannot use them" not in (await page.get("/models")).text
 
 
-async def test_a_model_of_which_nobody_knows_whether_it_sees_gets_only_the_name_and_the_page_says_so(
+async def test_a_model_of_which_nobody_knows_whether_it_sees_is_tried_and_its_refusal_is_learnt(
     talks: Talks, page: httpx.AsyncClient
 ) -> None:
     drawn = io.BytesIO()
     Image.new("RGB", (8, 8)).save(drawn, "PNG")
-    composer = (await page.get("/c/new")).text
-    assert ("local/qwen sees" in composer, "only the name" in composer) == (True, True)
-    assert f"/models/edit?{urlencode({'name': 'local/qwen'})}" in marks(composer).links
+    assert "only the name" not in (await page.get("/c/new")).text
+    talks.model.refuses = lambda body: (
+        (400, {"error": {"message": "Unexpected part."}}) if "image_url" in str(body) else None
+    )
     card = await page.post("/files", files={"files": ("photo.png", drawn.getvalue())}, headers={"HX-Request": "true"})
     cid = await begun(page, text="what is this?", attached=re.findall(r'name="attached" value="(\w+)"', card.text)[0])
-    await talks.ended(cid)
-    assert "model got only" in (await page.get(f"/c/{cid}")).text
-    cid = await begun(page, text="hello")
-    await talks.ended(cid)
-    assert "model got only" not in (await page.get(f"/c/{cid}")).text
+    turn = await talks.ended(cid)
+    assert turn.ending
+    assert turn.ending.state == "done"
+    assert "does not take pictures: asking again without them." in (await page.get(f"/c/{cid}")).text
+    composer = (await page.get("/c/new")).text
+    assert ("local/qwen cannot see pictures" in composer, "only the name" in composer) == (True, True)
+    assert f"/models/edit?{urlencode({'name': 'local/qwen'})}" in marks(composer).links

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from cortex.base.errors import Conflict, CortexError, NotAllowed, Throttled, UserError
 from cortex.services.accounts.accounts import LoginRow
 from cortex.services.accounts.credentials import Credential
+from cortex.services.chat.composer import FOR_WORK
 from cortex.services.roles.preferences import Origin, Preferences
 from cortex.services.roles.roles import PERSONA
 from cortex.services.roles.settings import RoleSettings
@@ -21,6 +22,7 @@ from web.routes import PageRouter
 from web.security import clear_login, login_token, set_login
 from web.stretch import Stretch, cut
 from web.visit import UserVisit, Visit
+from web.words import role_title
 
 router = PageRouter()
 NAV = NavEntry(
@@ -217,7 +219,9 @@ async def _settings(visit: Visit, **starts: int) -> AccountContext:
         zones=places(),
         time_zone=visit.user.time_zone,
         rounds=str(chosen.max_rounds or ""),
-        role_names=[(one.name, one.name) for one in roles],
+        role_names=[
+            (one.name, role_title(one.name)) for one in roles if visit.user.is_admin or one.name not in FOR_WORK
+        ],
         roles=roles,
         removed=await visit.services.role_library.removed(visit.user),
         default_persona=PERSONA,

@@ -19,6 +19,7 @@ from web.render import Frame, wants_fragment
 from web.routes import PageRouter
 from web.sse import LiveStream, TurnViewContext
 from web.visit import UserVisit
+from web.words import role_title
 
 router = PageRouter()
 
@@ -146,7 +147,7 @@ async def send(visit: UserVisit, cid: str, sent: Annotated[SentMessage, Form()])
 async def choose_role(visit: UserVisit, cid: str, role: Text = "") -> Response:
     """Go on in another role, where this conversation's is not there any more."""
     await visit.services.role_library.give(visit.user, cid, role)
-    return visit.redirect(f"/c/{cid}", f"This chat now uses the role {role}.")
+    return visit.redirect(f"/c/{cid}", f"This chat now uses the role {role_title(role)}.")
 
 
 @router.post("/c/{cid}/recipe")

@@ -22,6 +22,7 @@ from web.sse import TurnViewContext
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
+AUTO = {"mode": "auto"}
 REPORTED = "Reported. An admin sees it under Tools, Learn from use."
 
 Choice = Annotated[Literal["once", "conversation", "deny"], Form()]
@@ -160,11 +161,12 @@ async def why_draft(visit: UserVisit, draft: Annotated[Draft, Form()]) -> Respon
 @router.post("/preview-tools")
 @takes(TEXT_BYTES)
 async def preview(visit: UserVisit, draft: Annotated[Draft, Form()]) -> Response:
-    """The draft's price tag. A POST: a draft must not stand in a log or an address."""
-    receipt = await _receipt(visit, draft, await tool_choices(visit.request))
-    macros = visit.pages.macros("why.html", WhyContext(frame=Frame(user=visit.user), receipt=receipt))
-    tag = macros.pill(receipt, bool(draft.text.strip()))
-    return HTMLResponse(tag if draft.cid else tag + macros.all_anew(receipt))
+    """The tools that go with the draft, and its price. A POST: a draft must not stand in a log or an address."""
+    choices = await tool_choices(visit.request)
+    receipt = await _receipt(visit, draft, choices)
+    usual = receipt if draft.mode == "auto" else await _receipt(visit, draft.model_copy(update=AUTO), choices)
+    macros = visit.pages.macros("composer.html", WhyContext(frame=Frame(user=visit.user), receipt=receipt))
+    return HTMLResponse(macros.counted(receipt, usual, bool(draft.text.strip())))
 
 
 @router.post("/approvals/{approval_id}")

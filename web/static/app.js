@@ -78,7 +78,6 @@
     if (!fits) { box.style.height = 'auto'; box.style.height = box.scrollHeight + 'px'; }
     box.value ? sessionStorage[draft] = box.value : delete sessionStorage[draft];
     if (box.value === '/') import('/static/snippets.js?v=' + root.dataset.version).then(script => script.begin()).catch(() => {});
-    if (event.isTrusted && pending()) { clearTimeout(again); unsent('held'); } // nobody is sent half a sentence
   });
   if (text() && !text().value && sessionStorage[draft]) { text().value = sessionStorage[draft]; setTimeout(typed, 300); }
   const press = isQuick => {
@@ -87,30 +86,81 @@
     box.requestSubmit($('.send:not(.stop)'));
     if (isQuick) setTimeout(() => { box.mode.value = was; box.quick.value = ''; }, 50);
   };
-  // what did not get through goes again by itself, also after a reload: the server takes the same words with the same
-  // `once` in once. Who writes on stops that.
-  const unsentAs = 'unsent:' + mine + location.pathname, pending = () => sessionStorage[unsentAs];
-  let again, wait = 0, isQuick = false;
-  const unsent = words => {
-    const line = $('#unsent'), shown = line.dataset[words] ?? words;
-    line.hidden = !words;
-    if (words && line.textContent !== shown) say(line.textContent = shown);
+  // own words stand in the log at once and give way to the stored ones. What did not get through goes again by itself,
+  // also after a reload: the server takes the same words with the same `once` in once. One is under way at a time.
+  const unsentAs = 'own:' + mine + location.pathname;
+  let flight, again, wait = 0, next;
+  const keep = words => { words ? sessionStorage[unsentAs] = JSON.stringify(words) : delete sessionStorage[unsentAs]; };
+  const launch = (words, isQuick, once) => {
+    const made = $('#mine').content.firstElementChild.cloneNode(true);
+    $('.said', made).textContent = words;
+    for (const file of all('#files b')) $('.said', made).append((words ? '\n' : '') + file.textContent);
+    log.append(made);
+    flight = { words, isQuick, once, made };
+    keep({ words, isQuick, once });
+    bring(made);
   };
-  const resend = () => { clearTimeout(again); if (pending() && text()?.value.trim()) press(isQuick); };
-  const later = (quick, why) => {
-    sessionStorage[unsentAs] = form().once.value;
-    isQuick = Boolean(quick);
+  const resend = () => {
+    clearTimeout(again);
+    if (!flight || flight.isOut) return;
+    flight.typed = text().value;
+    text().value = flight.words; form().once.value = flight.once;
+    flight.goes = true;
+    press(flight.isQuick);
+  };
+  const later = why => {
+    flight.isOut = false;
     wait = Math.min(wait * 2 || 2000, 15000);
     clearTimeout(again);
     again = setTimeout(resend, wait);
-    unsent((why || $('#unsent').dataset.waits) + ' ' + $('#unsent').dataset.kept);
+    const { dataset } = $('#mine'), state = navigator.onLine ? 'failed' : 'offline';
+    const shown = (why && navigator.onLine ? why + ' ' : '') + dataset[state];
+    flight.made.dataset.state = state;
+    if ($('.going span', flight.made).textContent !== shown) say($('.going span', flight.made).textContent = shown);
   };
-  const arrived = () => {
-    clearTimeout(again); wait = 0; delete sessionStorage[unsentAs]; unsent('');
+  const landed = state => {
+    clearTimeout(again); wait = 0; keep();
+    const { made, typed: isAgain, words } = flight, seen = isAgain != null && all('.user:not(.mine) .said').slice(-3);
+    if (!state || seen && seen.some(one => one.textContent.trim() === words.trim())) made.remove();
+    made.dataset.state = state;
+    flight = next = undefined;
     form().once.value = [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
   };
-  const comesBack = ctx => ctx?.sourceElement === form() && form() && (!ctx.response || [502, 503, 504].includes(ctx.response.status));
-  if (form() && pending()) { if (text().value.trim()) { form().once.value = pending(); later(); } else delete sessionStorage[unsentAs]; }
+  const giveWords = () => {
+    const { words } = flight;
+    landed();
+    text().value = words + (text().value && '\n' + text().value);
+    typed();
+  };
+  const takeBack = () => { giveWords(); text().focus(); };
+  const isSend = ctx => ctx?.sourceElement?.id === 'composer';
+  const comesBack = ctx => flight && isSend(ctx) && (!ctx.response || [502, 503, 504].includes(ctx.response.status));
+  on('htmx:before:request', ({ detail: { ctx } }) => {
+    if (!isSend(ctx)) return;
+    const sent = ctx.request.body;
+    if (!flight) launch(sent.get('text'), sent.get('quick'), sent.get('once'));
+    text().value = flight.typed ?? '';
+    flight.goes = !(flight.isOut = true);
+    typed();
+  });
+  on('submit', event => { // the next words wait for those that are under way
+    if (event.target !== form() || !flight || flight.goes) return;
+    event.preventDefault(); event.stopImmediatePropagation();
+    const isQuick = form().quick.value;
+    next = () => press(isQuick);
+    setTimeout(resend); // a form that is being sent takes no other sending
+  }, true);
+  if (log) new MutationObserver(changes => {
+    for (const { addedNodes } of changes) for (const one of addedNodes) {
+      if (!one.matches?.('.user:not(.mine)')) continue;
+      const words = $('.said', one)?.textContent.trim() ?? '';
+      all('.mine').find(own => $('.said', own).textContent.startsWith(words))?.remove();
+    }
+  }).observe(log, { childList: true });
+  if (form() && sessionStorage[unsentAs]) {
+    const { words, isQuick, once } = JSON.parse(sessionStorage[unsentAs]);
+    launch(words, isQuick, once); later();
+  }
   addEventListener('online', resend);
   on('keydown', event => {
     if (event.key !== 'Enter' || event.isComposing) return;
@@ -125,17 +175,14 @@
   on('htmx:after:request', event => {
     const source = event.detail.ctx?.sourceElement, status = event.detail.ctx?.response?.status ?? 0;
     if (source?.matches?.('[data-ask]') && status < 400) text()?.focus({ preventScroll: true });
-    if (source !== form() || !source) return;
-    if (status >= 400 && status < 500) { clearTimeout(again); delete sessionStorage[unsentAs]; unsent(''); } // it says why
+    if (!isSend(event.detail.ctx) || !flight) return;
+    if (status >= 400 && !comesBack(event.detail.ctx)) return status === 422 ? landed() : giveWords(); // it says why
     if (!status || status >= 400) return;
-    arrived();
-    const sent = event.detail.ctx.request.body;
+    const by = next, sent = event.detail.ctx.request.body;
+    landed('stored');
+    if (by) setTimeout(by);
     if (!sent.get('quick')) source.rounds_default.value = sent.get('max_rounds');
-    const said = sent.get('text'), now = text().value; // what was typed while it was on its way stays
-    text().value = now.startsWith(said) ? now.slice(said.length).trimStart() : now;
-    if (!text().value) delete sessionStorage[draft];
     sent.getAll('attached').forEach(id => $('#f' + id)?.remove());
-    typed();
   });
 
   // --- files: their script comes with the first one
@@ -179,11 +226,17 @@
     try { await navigator.clipboard.writeText(await wholeOf(from)); say('Copied.'); button.classList.add('did'); setTimeout(() => button.classList.remove('did'), 1200); }
     catch { say('Copying was blocked.'); }
   };
-  const step = button => {
-    const count = form().max_rounds;
-    count.value = Math.min(+count.max, Math.max(+count.min, +count.value + +button.dataset.step));
-    $('#rounds-o').textContent = count.value;
+  const count = () => {
+    const { value } = form().max_rounds, word = $('#r-w');
+    $('#r-n').textContent = value;
+    word.textContent = ' ' + word.dataset[value === '1' ? 'one' : 'many'];
   };
+  const step = button => {
+    const box = form().max_rounds;
+    box.value = Math.min(+box.max, Math.max(+box.min, +box.value + +button.dataset.step));
+    box.dispatchEvent(new Event('change', { bubbles: true }));
+  };
+  on('change', event => { if (event.target.name === 'max_rounds') count(); });
   const fill = link => { text().value = link.dataset.fill || link.textContent; text().focus(); typed(); };
   const ask = async link => {
     const box = $('#confirm');
@@ -199,7 +252,7 @@
   };
   const palette = () => import($('#palette').dataset.src).then(script => script.open()).catch(() => location = '/search'); // comes with the first press
   const preview = button => import('/static/preview.js?v=' + root.dataset.version).then(script => script.toggle(button), () => say('Cortex cannot be reached.'));
-  const clicks = [['[data-palette]', palette, true], ['[data-preview]', preview], ['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-fill]', fill, true], ['[data-confirm]', ask, true], ['[data-pop=why]', why, true]];
+  const clicks = [['[data-palette]', palette, true], ['[data-preview]', preview], ['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-resend]', resend], ['[data-take-back]', takeBack], ['[data-fill]', fill, true], ['[data-confirm]', ask, true], ['[data-pop=why]', why, true]];
   on('click', event => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     for (const [selector, act, stays] of clicks) {
@@ -213,6 +266,8 @@
     if (event.newState === 'closed') event.target.style.positionAnchor = '';
     else if (!event.source?.dataset?.pop && form()) htmx.ajax('POST', '/why', { values: Object.fromEntries(new FormData(form())), target: '#why-b', swap: 'innerHTML' });
   });
+  $('#menu')?.addEventListener('beforetoggle', event => { event.target.dataset.part = event.source?.dataset.part ?? ''; });
+  on('toggle', event => { if (event.target.id === 'plan' && event.newState === 'open') $(':checked', event.target).focus(); }, true);
   setInterval(() => all('[data-left]').forEach(time => {
     const left = Math.round((new Date(time.dateTime) - Date.now()) / 1000);
     if (left > 0 && left < 3600) time.title = Math.floor(left / 60) + ' min ' + left % 60 + ' s left';
@@ -242,12 +297,13 @@
   const keys = {
     '/': () => text()?.focus(), n: () => location = '/c/new', s: palette, j: () => walk(1), k: () => walk(-1),
     y: () => last('.bot [data-copy-turn]')?.click(), e: () => last('[data-edit]')?.click(), r: () => last('[data-again]')?.click(),
-    w: () => (last('[data-pop=why]') ?? $('#cost'))?.click(), m: () => form() && mode(), '<': () => flip(0), '>': () => flip(1), '.': () => last('.ask [value=deny]')?.focus(),
+    w: () => (last('[data-pop=why]') ?? $('[popovertarget=why]'))?.click(), m: () => form() && mode(), '<': () => flip(0), '>': () => flip(1), '.': () => last('.ask [value=deny]')?.focus(),
     '?': () => $('#keys').showModal(), g: () => { leader = 'g'; setTimeout(() => leader = '', 1200); },
   };
   on('keydown', event => {
     const floats = $(':popover-open,dialog[open]');
     if ((event.ctrlKey || event.metaKey) && event.key === 'k' && $('#palette')) { event.preventDefault(); return palette(); }
+    if (event.key === 'Escape' && floats?.id === 'plan') setTimeout(() => text().focus());
     if (event.key === 'Escape' && form()?.dataset.running === '1' && !floats) return $('.stop')?.click();
     if (event.ctrlKey || event.metaKey || event.altKey || floats || typing(event) || document.body.dataset.keys === 'off') return;
     if (leader) { leader = ''; if (places[event.key]) location = places[event.key]; return; }
@@ -289,11 +345,11 @@
     if (words) $('span', told).textContent = words;
     $('#toasts').replaceChildren(told);
   };
-  const isTyping = ctx => ctx.sourceElement.id === 'cost'; // the price is asked for while typing: nobody waits for it
+  const isTyping = ctx => ctx.sourceElement.id === 'tools'; // the price is asked for while typing: nobody waits for it
   const isAct = ctx => ctx?.request.method === 'POST' && !isTyping(ctx);
   on('htmx:error', ({ detail: { ctx } }) => {
     if (!navigator.onLine) net();
-    if (comesBack(ctx)) return later(ctx.request.body?.get?.('quick'));
+    if (comesBack(ctx)) return later();
     if (isAct(ctx) && !ctx.response) tell();
   });
   on('htmx:response:error', ({ detail: { ctx } }) => {
@@ -301,7 +357,7 @@
     if (status === 401 || isTyping(ctx) || (isShown && status < 500)) return; // 401 leads to the login
     const page = new DOMParser().parseFromString(ctx.text, 'text/html');
     const why = ($('.say', page) ?? (status < 500 && page.body))?.textContent?.trim(); // a 5xx without ours is a proxy's
-    comesBack(ctx) ? later(ctx.request.body?.get?.('quick'), why) : tell(why);
+    comesBack(ctx) ? later(why) : tell(why);
   });
   on('htmx:after:request', ({ detail: { ctx } }) => { if (isAct(ctx) && ctx.response.status < 400) told?.remove(); });
 

@@ -5,38 +5,45 @@ Read by the chat page for each conversation and for a new one.
 
 from collections.abc import Mapping
 from statistics import median
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cortex.base.errors import UserError
-from cortex.base.model import Price, no_tools, page_of
+from cortex.base.model import OFFLINE, Price, no_tools, page_of
 from cortex.base.role import ToolMode
 from cortex.base.user import User
 from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
 from cortex.services.models import prices
 from cortex.services.models.models import Models
-from cortex.services.models.registry import ModelRegistry
+from cortex.services.models.registry import ModelRegistry, is_home
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles, max_rounds
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import ToolsService
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.rounds import RoundsRepository
 from cortex.toolkit.registry import Registry
 
 EXAMPLES_SHOWN = 3
+FOR_WORK = frozenset({"coder", "distill"})  # a member who is asked for a purpose has no use for these
 LATELY, LATELY_LEAST = 30, 5  # messages that say what is usual
 USES = ("always", "never", "")
 
 
 class ModelChoice(Struct, frozen=True, kw_only=True):
-    """A model to choose. `price`: dollars for a million tokens; `owner`: who shares it and pays, "" = the user."""
+    """A model to choose. `price`: dollars for a million tokens; `owner`: who shares it and pays, "" = the user.
+
+    `is_home`: it runs in this house, by its address.
+    """
 
     name: str
     price: Price
     owner: str
+    is_home: bool = False
 
 
 class ModeFigures(Struct, frozen=True, kw_only=True):
@@ -59,15 +66,16 @@ class ModeFigures(Struct, frozen=True, kw_only=True):
 
 
 class Composer(Struct, frozen=True, kw_only=True):
-    """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are the user's.
+    """The composer as it stands. `max_rounds_from` says which level set the rounds; `roles` are offered to the user.
 
-    `sees`: whether the model takes pictures, None where that is not known. `page`: where the model is changed.
+    `sees`: whether pictures are sent to the model. `page`: where the model is changed.
     `no_tools`: as in a receipt, where the model takes none whatever the mode.
-    `payer`: who shares the model and pays for it, "" = the user. `is_role_missing`: nobody wrote `role`, or it was
-    deleted: a turn in it is refused.
+    `asks`: the model that is asked first, as `prices.of_draft` has it for a message of no length. `helper`: the admin
+    who can connect a model where there is none, "" = the user. `price`: of that model, for a million tokens.
+    `is_role_missing`: nobody wrote `role`, or it was deleted: a turn in it is refused.
 
     `chosen`: the model that was chosen for the conversation, "" for what the role says (`role_model`); it may be gone.
-    `models`: those to choose from, none where there is no choice. `model`: the one that is asked first.
+    `models`: those to choose from, none where there is no choice.
 
     `recipe`: the conversation's own way of choosing tools, "" for the role's (`role_recipe`).
     """
@@ -77,10 +85,10 @@ class Composer(Struct, frozen=True, kw_only=True):
     mode: ToolMode
     max_rounds: int
     max_rounds_from: str
-    model: str
-    payer: str
-    is_offline: bool
-    sees: bool | None
+    asks: Mapping[str, Any]
+    price: Price
+    sees: bool
+    helper: str = ""
     page: str
     window_tokens: int
     examples: tuple[str, ...] = ()
@@ -115,11 +123,12 @@ class ComposerService(Struct, frozen=True, kw_only=True):
         entry = registry.first(current, model)
         own = conversation.max_rounds if conversation else chosen.max_rounds
         names = await self.roles.names(user)
+        offered = tuple(one for one in names if user.is_admin or one not in FOR_WORK or one == name)
         rounds, origin = max_rounds(self.runtime.settings.max_rounds, entry, current, own)
         mode = conversation.mode if conversation else chosen.mode or current.mode
         return Composer(
             role=current.name,
-            roles=names,
+            roles=offered,
             is_role_missing=current.name not in names,
             mode=mode,
             no_tools=no_tools(entry) if mode != "chat" else {},
@@ -127,11 +136,11 @@ class ComposerService(Struct, frozen=True, kw_only=True):
             drops_tools=entry.drops_tools,
             max_rounds=rounds,
             max_rounds_from=origin,
-            model=entry.name,
-            payer=entry.owner,
-            sees=entry.takes_pictures or (None if entry.provider != "offline" and entry.sees is None else False),
+            asks=await prices.of_draft(entry, 0),
+            price=await prices.price(entry),
+            sees=entry.takes_pictures,
+            helper=await self._helper(user) if entry.provider == OFFLINE.provider else "",
             page=page_of(entry.name),
-            is_offline=entry.provider == "offline",
             window_tokens=entry.context_tokens,
             examples=await self._examples(user, current.name),
             recipe=conversation.recipe if conversation else "",
@@ -146,7 +155,10 @@ class ComposerService(Struct, frozen=True, kw_only=True):
         """Return what the composer's modes send; nothing where the role's file has a slip, which the frame tells."""
         never = conversation.never if conversation else frozenset[str]()
         found = ModeFigures(
-            role=composer.role, model=composer.model, takes_tools=composer.takes_tools, drops_tools=composer.drops_tools
+            role=composer.role,
+            model=composer.asks["model"],
+            takes_tools=composer.takes_tools,
+            drops_tools=composer.drops_tools,
         )
         try:
             count, tokens = await self.tools.whole(user, composer.role, never=never)
@@ -154,7 +166,7 @@ class ComposerService(Struct, frozen=True, kw_only=True):
             return found
         found = replace(found, all_tools=count, all_tokens=tokens)
         rounds = self.runtime.db.repository(RoundsRepository, user.id)
-        lately = await rounds.first_sent(composer.role, composer.model, LATELY)
+        lately = await rounds.first_sent(composer.role, composer.asks["model"], LATELY)
         if len(lately) < LATELY_LEAST:
             return found
         metas = {name for name, tool in self.runtime.registry.tools.items() if tool.category == META}
@@ -171,7 +183,7 @@ class ComposerService(Struct, frozen=True, kw_only=True):
             return ()
         return tuple(
             [
-                ModelChoice(name=entry.name, price=await prices.price(entry), owner=entry.owner)
+                ModelChoice(name=entry.name, price=await prices.price(entry), owner=entry.owner, is_home=is_home(entry))
                 for entry in registry.entries
             ]
         )
@@ -191,6 +203,14 @@ class ComposerService(Struct, frozen=True, kw_only=True):
         kept = self.checked_choices(choices)
         async with self.runtime.db.transaction(user.id) as repository:
             await repository(ConversationsRepository).choose_tools(conversation_id, kept)
+
+    async def _helper(self, user: User) -> str:
+        """The admin whom this user can ask for a model, "" for themselves; of several the first who came."""
+        if user.is_admin:
+            return ""
+        accounts = await self.runtime.db.repository(AccountsRepository).list()
+        admins = [one for one in accounts if one.rank == "admin" and one.is_active]
+        return min(admins, key=lambda one: one.created_at).name if admins else ""
 
     async def _examples(self, user: User, role: str) -> tuple[str, ...]:
         try:

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from cortex.base.messages import Usage
-from cortex.base.model import ModelEntry, Price
+from cortex.base.model import OFFLINE, ModelEntry, Price
 from cortex.ports.model_lists import ListedModel
 from cortex.services.models import price_data
+from cortex.services.models.registry import is_home
 
 _MILLION = 1_000_000
+USUAL_ANSWER_TOKENS = 300  # about 200 words: nobody knows how long an answer will be
 
 
 async def price(entry: ModelEntry) -> Price:
@@ -43,6 +46,21 @@ async def cost_usd(entry: ModelEntry, usage: Usage) -> float | None:
     if entry.price.input_usd is not None:
         return by_price(entry.price, usage)
     return await asyncio.to_thread(price_data.cost_usd, entry.provider, entry.model, entry.base_url, usage)
+
+
+async def of_draft(entry: ModelEntry, input_tokens: int) -> dict[str, Any]:
+    """Return what answers a draft and for about how much: its first request and an answer of usual length.
+
+    `cost_usd`: dollars, None where no price is known. `is_home`: it runs in this house; `is_offline`: it is no AI.
+    """
+    usage = Usage(input_tokens=input_tokens, output_tokens=USUAL_ANSWER_TOKENS)
+    return {
+        "model": entry.name,
+        "payer": entry.owner,
+        "is_home": is_home(entry),
+        "is_offline": entry.provider == OFFLINE.provider,
+        "cost_usd": await cost_usd(entry, usage),
+    }
 
 
 def by_price(price: Price, usage: Usage) -> float:

@@ -117,7 +117,8 @@ def _no_tools(self: Shapes, request: Request, found: Rejection) -> Shape | None:
 
 
 def _no_pictures(self: Shapes, request: Request, found: Rejection) -> Shape | None:
-    if not any(message.pictures for message in request.messages) or self.turn_from is None:
+    has_some = any(message.pictures for message in request.messages)
+    if not has_some or self.turn_from is None or "pictures" in request.without:
         return None
     blind = replace(request, without=request.without | {"pictures"})
     what = "these pictures" if found.name else "pictures"
@@ -174,9 +175,11 @@ def _plain(self: Shapes, request: Request, found: Rejection) -> Shape | None:
 
 
 def _other(self: Shapes, request: Request, found: Rejection) -> Shape | None:
-    """Where nobody knows what was refused: earlier calls and reasoning in words, no tools, then this message alone."""
+    """Where nobody knows what was refused: what was a try, then the past in words, no tools, this message alone."""
     if self.turn_from is None:
         return None
+    if self.entry.sees is None and (blind := _no_pictures(self, request, replace(found, name=""))) is not None:
+        return blind  # they were a try
     past = request.messages[: self.turn_from]
     is_odd = any(isinstance(part, Opaque | Thinking | ToolCall) for message in past for part in message.parts)
     told = f"{self.entry.name} refused the request: asking again"

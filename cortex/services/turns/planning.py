@@ -28,6 +28,7 @@ from cortex.selection.words.talk import is_small_talk
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.budgets.budgets import Limit
 from cortex.services.memory.recall import NOTHING, RecallReader, carried
+from cortex.services.models import prices
 from cortex.services.models.profiles import endpoint_of
 from cortex.services.models.registry import gone_text
 from cortex.services.roles.roles import Roles
@@ -298,7 +299,7 @@ class Planning(Struct, frozen=True, kw_only=True):
     ) -> dict[str, Any]:
         """The receipt that this draft would get as the next message; stores nothing, asks no model.
 
-        What the attached files take is `attached_tokens` of the receipt.
+        What the attached files take is `attached_tokens` of the receipt; `asks`: as `prices.of_draft` has it.
         """
         pictures, documents = await self.files.of_draft(user.id, composed.attached)
         async with self.runtime.db.one_view():
@@ -314,7 +315,9 @@ class Planning(Struct, frozen=True, kw_only=True):
         await self.runtime.db.end_view()
         pictures = pictures if context.entry.takes_pictures else ()
         planned = await self.tools.plan_on(context.ground, _with_attached(asked, pictures, documents), context.persona)
-        return {**planned.receipt, "attached_tokens": _attached_tokens(pictures, documents)}
+        attached = _attached_tokens(pictures, documents)
+        asks = await prices.of_draft(context.entry, request_tokens(planned.receipt))
+        return {**planned.receipt, "attached_tokens": attached, "asks": asks}
 
     async def _role_of(self, user: User, conversation_id: str | None) -> str:
         """The conversation's role; the default one for a new conversation."""

@@ -62,7 +62,7 @@ async def test_a_chosen_model_that_is_gone_leaves_the_word_to_the_role_and_says_
     await house.cortex.chat.set_model(house.admin, cid, "second")
     await house.cortex.models.remove(house.admin, "second")
     composer = await house.cortex.composer.composer(house.admin, await house.cortex.conversations.get(house.admin, cid))
-    assert (composer.chosen, composer.model) == ("second", "first")
+    assert (composer.chosen, composer.asks["model"]) == ("second", "first")
     turn_id = await house.say(cid, "one", mode="chat", model="second", is_kept=True)  # as the page sends it again
     assert await asked(house, cid) == ["first"]
     notices = [event.payload["text"] for event in await house.events(cid, "notice")]
