@@ -280,7 +280,7 @@ def test_what_a_page_shows_is_no_news_any_more(house: Daemon, ada: Caller, phone
     poll(lambda: unread(ada) == 1)
     phone.page.goto("/tasks")
     expect(phone.page.locator("#bell-n .badge")).to_contain_text("1")
-    expect(phone.page).to_have_title("(1) Tasks · Cortex")
+    expect(phone.page).to_have_title(re.compile(r"^\(1\) "))
     expect(phone.page.locator("link[rel=icon]")).to_have_attribute("href", re.compile("icon-news"))
     phone.page.goto(f"/c/{chat}")
     expect(phone.page.locator("#bell-n .badge")).to_have_count(0)
@@ -414,6 +414,21 @@ def test_a_page_that_is_older_than_the_worker_offers_to_reload(house: Daemon, ad
     assert axe(window.page) == []
     toast.get_by_role("link", name="Reload").click()
     expect(toast).to_have_count(0)
+
+
+INSTALLABLE = """() => dispatchEvent(Object.assign(new Event('beforeinstallprompt', { cancelable: true }), {
+  prompt: () => { localStorage.offered = 1; }, userChoice: Promise.resolve({ outcome: 'accepted' }),
+}))"""
+
+
+def test_installing_is_offered_on_the_page_of_devices_once_the_browser_can(phone: Phone) -> None:
+    phone.page.goto("/account/devices")
+    offer = phone.page.get_by_role("button", name="Install Cortex as an app")
+    expect(offer).to_be_hidden()
+    assert phone.page.evaluate(INSTALLABLE) is False  # the browser's own bar stays away
+    offer.click()
+    expect(offer).to_be_hidden()
+    assert phone.page.evaluate("() => localStorage.offered") == "1"
 
 
 def test_a_page_of_the_same_version_says_nothing(house: Daemon, ada: Caller, opens: Opens, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The page as an app: what a phone is told of it, the service worker's head, the page without a network."""
 
+import html
 import json
 import re
 import struct
@@ -23,7 +24,60 @@ async def test_the_manifest_makes_the_page_installable(visitor: httpx.AsyncClien
     assert manifest["display"] == "standalone"
     assert {icon["sizes"] for icon in manifest["icons"] if icon["purpose"] == "any"} >= {"192x192", "512x512"}
     assert "maskable" in {icon["purpose"] for icon in manifest["icons"]}
-    assert {"/c/new", "/notifications"} <= {one["url"] for one in manifest["shortcuts"]}
+    assert [one["url"] for one in manifest["shortcuts"]] == ["/today", "/c/new", "/tasks"]
+
+
+@pytest.mark.parametrize(
+    ("shared", "draft"),
+    [
+        ({"title": "Ferries", "text": "", "url": "https://example.org/f"}, "Ferries\nhttps://example.org/f"),
+        ({"title": "Ferries", "text": "Ferries at 9: https://example.org/f", "url": "https://example.org/f"}, ""),
+        ({"title": "", "text": "just words", "url": ""}, "just words"),
+        ({}, ""),
+    ],
+    ids=["a page", "a page within its text", "a text", "nothing but a file"],
+)
+async def test_what_a_phone_shares_waits_in_the_composer_of_a_new_chat(
+    ada: Browser, visitor: httpx.AsyncClient, shared: dict[str, str], draft: str
+) -> None:
+    target = (await visitor.get("/manifest.webmanifest")).json()["share_target"]
+    assert (target["method"], target["enctype"]) == ("POST", "multipart/form-data")
+    names, (files,) = target["params"], target["params"]["files"]
+    assert {"image/*", ".pdf"} <= set(files["accept"])
+    page = await ada.http.post(
+        target["action"],
+        data={names[name]: words for name, words in shared.items()},
+        files={files["name"]: ("list.txt", b"milk and eggs", "text/plain")},
+        headers={"Sec-Fetch-Site": "none"},
+    )
+    assert page.status_code == 200
+    composer = page.text[page.text.index('id="composer"') :]
+    assert 'action="/c/new/messages"' in page.text
+    assert (draft or shared.get("text", "")) in html.unescape(composer)
+    assert "list.txt" in composer
+    assert re.search(r'name="attached" value="\w+"', composer)
+    # Nothing was sent: there is no chat of it.
+    assert (await ada.get("/")).headers["location"] == "/c/new"
+
+
+async def test_a_page_of_another_site_cannot_share(ada: Browser) -> None:
+    refused = await ada.http.post("/share", data={"text": "send it all"}, headers={"Sec-Fetch-Site": "cross-site"})
+    assert refused.status_code == 403
+
+
+async def test_what_is_no_file_that_is_taken_is_said_and_the_words_stay(ada: Browser) -> None:
+    page = await ada.http.post(
+        "/share", data={"text": "look at this"}, files={"files": ("a.bin", b"\x00\x01\x02", "application/x-thing")}
+    )
+    assert page.status_code == 422
+    assert "a.bin" in page.text
+    assert "look at this" in page.text
+
+
+async def test_coming_back_to_what_was_shared_says_to_share_it_again(ada: Browser) -> None:
+    answer = await ada.get("/share")
+    assert answer.headers["location"] == "/c/new"
+    assert "Share it once more" in (await ada.get("/c/new")).text
 
 
 async def test_every_icon_of_the_manifest_is_there_in_its_size(visitor: httpx.AsyncClient) -> None:

@@ -51,6 +51,30 @@ async def told(house: Cortex, person: Browser, title: str = "Water the figs", ki
     return await house.notices.notify(person.user.id, notice)
 
 
+async def test_the_bell_s_panel_has_the_newest_eight_and_no_one_else_s(
+    house: Cortex, ada: Browser, bob: Browser, clock: StillClock
+) -> None:
+    for number in range(10):
+        await told(house, ada, f"Water the figs {number}")
+        clock.forward(seconds=1)
+    await told(house, bob, "Bob's own")
+    panel = (await ada.fragment("/notifications/panel")).text
+    assert re.findall(r"Water the figs \d(?=</b>)", panel) == [f"Water the figs {number}" for number in range(9, 1, -1)]
+    assert "Bob" not in panel
+    assert "<html" not in panel
+    assert 'href="/notifications"' in panel
+    assert (await ada.get("/notifications/panel")).headers["location"] == "/notifications"
+    read = await ada.post("/notifications/read", upto=marks(panel).values["upto"])
+    assert read.status_code == 303
+    assert await house.notices.unread(ada.user.id) == 0
+
+
+async def test_an_empty_panel_says_what_comes_there(ada: Browser) -> None:
+    panel = (await ada.fragment("/notifications/panel")).text
+    assert "Nothing yet." in panel
+    assert "remind me in 10 minutes" in panel
+
+
 async def added(house: Cortex, person: Browser, name: str = "") -> str:
     target = push.Browser().target(ENDPOINT)
     view = await house.accounts.who(person.http.cookies["cortex"])

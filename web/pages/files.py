@@ -26,6 +26,7 @@ from web.visit import UserVisit, Visit
 
 router = PageRouter()
 UPLOADS = "/files"
+SHARE = "/share"
 AT_ONCE = 5  # whole ones in one form; a script sends each by itself
 NAV = NavEntry(title="Files", href=UPLOADS, icon="folder", order=25)
 NO_STARTS: Mapping[str, int] = MappingProxyType({"start": 0, "deleted": 0})
@@ -86,6 +87,32 @@ async def take(visit: UserVisit) -> Response:
         return await _answer(visit, form)
     finally:
         await form.close()
+
+
+@router.get(SHARE)
+async def shared_again(visit: UserVisit) -> Response:
+    """Where a login or *Back* leads after something was shared: it was not kept meanwhile."""
+    return visit.redirect("/c/new", "What you shared did not arrive. Share it once more.")
+
+
+@router.post(SHARE)
+@takes(_most, has_files=True)
+async def share(visit: UserVisit) -> Response:
+    """Put what another app shares (a page, a text, files) into the composer of a new chat; the person sends it.
+
+    A browser makes this request when its person chose Cortex where apps share. A page of another site cannot:
+    `web/security.py` refuses it, so that nobody puts words into a person's mouth.
+    """
+    form = await visit.request.form()
+    try:
+        kept, errors = await _taken(visit, form)
+    finally:
+        await form.close()
+    given = dict.fromkeys(str(form.get(name, "")).strip() for name in ("title", "text", "url"))
+    words = [word for word in given if word and not any(word in other for other in given if other != word)]
+    context = await chat_context(visit, None, draft="\n".join(words), attached=[row.id for row in kept])
+    error = " ".join(one for one in errors if one != NO_FILE)
+    return await visit.show("chat.html", replace(context, error=error), status=422 if error else 200)
 
 
 @router.get(UPLOADS + "/{file_id}/picture")

@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
+from cortex.base.media import ACCEPTED
 from web.render import HERE, Context, Renderer, gettext, respond
 from web.routes import PageRouter
 
@@ -43,10 +44,20 @@ async def manifest(request: Request) -> Response:
             _icon(pages, "vendor/badge-96.png", "96x96", purpose="monochrome"),
         ],
         "shortcuts": [
+            _shortcut(pages, gettext("Today"), "/today"),
             _shortcut(pages, gettext("New chat"), "/c/new"),
-            _shortcut(pages, gettext("Tasks"), "/tasks"),
-            _shortcut(pages, gettext("Notifications"), "/notifications"),
+            _shortcut(pages, gettext("To do"), "/tasks"),
         ],
+        # What other apps of the phone offer as "Share": it comes as the form of `web/pages/files.py: share`.
+        "share_target": {
+            "action": "/share",
+            "method": "POST",
+            "enctype": "multipart/form-data",
+            "params": {
+                **{name: name for name in ("title", "text", "url")},
+                "files": [{"name": "files", "accept": ACCEPTED.split(",")}],
+            },
+        },
     }
     return JSONResponse(body, media_type="application/manifest+json", headers={"Cache-Control": "public, max-age=3600"})
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import cast, get_args
 from urllib.parse import urlencode
 
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import UserError
 from cortex.ports.channels import NoticeKind
@@ -13,7 +13,7 @@ from cortex.services.notices.notices import NoticeFilter, NoticeView
 from cortex.services.reminders.reminders import SNOOZES
 from web.deps import Number, Text
 from web.live import LivePages
-from web.render import Context, described
+from web.render import Context, described, wants_fragment
 from web.routes import PageRouter
 from web.security import local_path
 from web.sse import LiveStream
@@ -22,6 +22,7 @@ from web.visit import UserVisit
 router = PageRouter()
 
 KINDS: tuple[NoticeKind, ...] = get_args(NoticeKind)
+IN_PANEL = 8
 
 
 class NotificationsContext(Context, frozen=True, kw_only=True):
@@ -41,6 +42,14 @@ class NotificationsContext(Context, frozen=True, kw_only=True):
     here: str = described("this page's own address, for forms to come back to and to look again")
     newest: str = described("address of the first page, or empty there")
     older: str = described("address of the ones before, or empty")
+
+
+class PanelContext(Context, frozen=True, kw_only=True):
+    """The bell's panel."""
+
+    notices: Sequence[NoticeView] = described("the newest notices")
+    unread: int = described("how many are unread")
+    upto: str = described("the moment of the newest one shown: 'all read' goes so far")
 
 
 @router.get("/notifications")
@@ -72,6 +81,20 @@ async def show(visit: UserVisit, show: str = "", kind: str = "", before: str = "
         older=place(found.earlier) if found.earlier else "",
     )
     return await visit.show("notifications.html", context)
+
+
+@router.get("/notifications/panel")
+async def panel(visit: UserVisit) -> Response:
+    """The newest of them for the bell's panel, a fragment; a page's visit is led to the list."""
+    if not wants_fragment(visit.request):
+        return RedirectResponse("/notifications", 303)
+    found = (await visit.services.notices.page(visit.user.id, most=IN_PANEL)).notices
+    context = PanelContext(
+        notices=found,
+        unread=await visit.services.notices.unread(visit.user.id),
+        upto=found[0].row.created_at.isoformat() if found else "",
+    )
+    return await visit.show("notifications_panel.html", context, block="lines")
 
 
 @router.get("/notifications/events")

@@ -33,6 +33,14 @@
   told(count);
   new MutationObserver(news).observe(document.head, { childList: true, subtree: true });
 
+  // --- the bell's panel: its script comes with the first press; without it the bell leads to the page
+  on('click', event => {
+    const bell = event.target.closest?.('#bell');
+    if (!bell || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    import(bell.dataset.src).then(script => script.toggle()).catch(() => location = bell.href);
+  });
+
   // --- what this page shows is no news any more, and what led here least of all
   const here = new URL(location), notice = here.searchParams.get('notice') ?? '';
   if (notice || $('.bell[data-news]')) {
@@ -41,6 +49,14 @@
     const body = new URLSearchParams({ path: location.pathname, notice });
     fetch('/notifications/seen', { method: 'POST', body }).catch(() => {}); // without network: the next page
   }
+
+  // --- installing: offered on the page of devices, where its person looks for it, and never over what they read
+  const invite = $('[data-install]');
+  let offer;
+  const offers = event => { offer = event; if (invite) invite.hidden = !offer; };
+  addEventListener('beforeinstallprompt', event => { event.preventDefault(); offers(event); });
+  addEventListener('appinstalled', () => offers());
+  invite?.addEventListener('click', async event => { if (event.target.closest('button')) { offer.prompt(); await offer.userChoice; offers(); } });
 
   const box = $('[data-push]');
   const enrol = async worker => {

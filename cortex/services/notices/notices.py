@@ -131,14 +131,16 @@ class Notices(Struct, frozen=True, kw_only=True):
 
     # --- lists
 
-    async def page(self, user_id: str, wanted: NoticeFilter | None = None, before_id: str = "") -> NoticePage:
+    async def page(
+        self, user_id: str, wanted: NoticeFilter | None = None, before_id: str = "", most: int = PAGE
+    ) -> NoticePage:
         """A stretch of the list; NotFound when `before_id` is no notice of this user."""
         async with self.db.read_transaction(user_id) as repository:
-            found = await repository(rows.NoticesRepository).list(wanted, before_id=before_id, limit=PAGE + 1)
-            shown = found[:PAGE]
+            found = await repository(rows.NoticesRepository).list(wanted, before_id=before_id, limit=most + 1)
+            shown = found[:most]
             sent = await repository(DeliveriesRepository).of_notices([row.id for row in shown])
         views = tuple(NoticeView(row=row, deliveries=sent[row.id]) for row in shown)
-        return NoticePage(notices=views, earlier=shown[-1].id if len(found) > PAGE else "")
+        return NoticePage(notices=views, earlier=shown[-1].id if len(found) > most else "")
 
     async def get(self, user_id: str, notice_id: str) -> NoticeView:
         """One of them; NotFound when it is absent or another user's."""
