@@ -10,6 +10,7 @@ from markdown_it.token import Token
 
 LONGEST_CHARACTERS = 8_000  # a notice holds half of it
 CELLS = " · "
+POINT, BOXES = "• ", {"[ ] ": "☐ ", "[x] ": "☑ "}
 _INDENT = "  "
 _parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
@@ -26,7 +27,7 @@ def _lines(tokens: Sequence[Token]) -> list[str]:
     cells: list[str] | None = None
     for token in tokens:
         if token.type in ("list_item_open", "blockquote_open"):
-            marks.append(f"{token.info}{token.markup} " if token.info else "• " if token.type[0] == "l" else "")
+            marks.append(f"{token.info}{token.markup} " if token.info else POINT if token.type[0] == "l" else "")
         elif token.type in ("list_item_close", "blockquote_close"):
             marks.pop()
         elif token.type == "tr_open":
@@ -47,8 +48,10 @@ def _lines(tokens: Sequence[Token]) -> list[str]:
 def _under(marks: list[str], words: str) -> list[str]:
     """The words behind the mark of their point, or below what stands there already."""
     mark = marks[-1] if marks else ""
+    if mark == POINT and (box := BOXES.get(words[:4].lower())):
+        mark, words = box, words[4:]
     if mark:
-        marks[-1] = _INDENT if mark != _INDENT else mark
+        marks[-1] = _INDENT
     ahead = _INDENT * max(len([one for one in marks[:-1] if one]), 0)
     return [f"{ahead}{mark if not at else _INDENT if mark else ''}{line}" for at, line in enumerate(words.split("\n"))]
 

@@ -15,6 +15,8 @@ Buy *milk*, `eggs` and [bread](https://shop.example.org/a_b).
 - one
 - **two**
   - deep
+- [ ] open
+- [x] done
 
 1) first
 
@@ -34,7 +36,8 @@ x = 1
 def test_an_answer_has_its_words_and_lines_without_the_marks() -> None:
     assert plain_text(ANSWER) == (
         "Today's plan\n\nBuy milk, eggs and bread (https://shop.example.org/a_b).\n"
-        "2 * 3 * 4 in snake_case, not <b>raw</b>\n\n• one\n• two\n  • deep\n\n1) first\n\nWhat · When\nMilk · now\n\n"
+        "2 * 3 * 4 in snake_case, not <b>raw</b>\n\n• one\n• two\n  • deep\n☐ open\n☑ done\n\n"
+        "1) first\n\nWhat · When\nMilk · now\n\n"
         "x = 1\n\nSee https://a.example.org and ada@example.org"
     )
 

@@ -71,7 +71,7 @@ class Digests(Struct, frozen=True, kw_only=True):
 
 def _digest(found: list[NoticeRow], due_at: datetime) -> NoticeDraft:
     """The oldest first, as they happened. Its subject is until when it reaches: the next one begins there."""
-    lines = [f"- {row.title}" for row in reversed(found)]
+    lines = [f"• {row.title}" for row in reversed(found)]
     more = [f"and {len(lines) - LINES} more"] if len(lines) > LINES else []
     return NoticeDraft(
         key=f"digest:{due_at.isoformat()}",

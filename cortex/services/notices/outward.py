@@ -35,7 +35,7 @@ class UserPush(Struct, frozen=True, kw_only=True):
         preferences = await self.notices.preferences.choices_of(self.user_id)
         if "message" in preferences.muted:
             raise ToolFailed("The user muted messages on their devices; nothing was sent.")
-        said = await plain(text)
+        title, said = await plain(title), await plain(text)
         draft = NoticeDraft(
             key=f"push:{id}", kind="message", title=title, text=said, channels=("web_push",), is_tainted=True
         )

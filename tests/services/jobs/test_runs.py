@@ -830,3 +830,13 @@ async def test_a_backlog_of_messages_holds_back_neither_prompts_nor_other_people
     await runs.settle_slots()
     assert await began(shift) == [("backlog", backlog), ("prompt", 1), ("theirs", 1)]
     assert len([title for title, _ in await shift.told() if title == "backlog"]) == backlog
+
+
+async def test_what_a_model_says_of_a_run_is_told_without_the_marks_of_markdown(shift: Shift) -> None:
+    for title in ("milk", "eggs"):
+        await shift.house.cortex.tasks.create(shift.admin, title)
+    job = await shift.job(kind="prompt", prompt="list my tasks", tools=("task_list",))
+    shift.clock.forward(minutes=61)
+    slot = await shift.until(job, "done")
+    (notice,) = await shift.notices()
+    assert (slot.result.count("- [ ] "), notice.text.count("☐ "), notice.text.count("[")) == (2, 2, 0)

@@ -617,9 +617,9 @@ async def test_the_digest_tells_what_was_of_low_urgency_once_at_its_hour(
         clock.forward(days=1)
         await world.digests.go_round()
         (next_day,) = (await world.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
-    assert told.row.text == "- Backup 0\n- Backup 1\n- Backup 2"
+    assert told.row.text == "• Backup 0\n• Backup 1\n• Backup 2"
     assert ["3 things" in json.loads(seen.body)["data"]["title"] for seen in hook.seen] == [True]
-    assert next_day.row.text == "- After the hour"
+    assert next_day.row.text == "• After the hour"
     assert (told.row.is_tainted, next_day.row.is_tainted) == (True, False)
     assert (await world.notices.page(BOB.id, NoticeFilter(kinds=("digest",)))).notices == ()
 
@@ -633,7 +633,7 @@ async def test_a_digest_that_came_due_while_cortex_was_down_is_told_at_the_start
     clock.forward(days=2)
     await world.digests.go_round()
     (told,) = (await world.notices.page(ADA.id, NoticeFilter(kinds=("digest",)))).notices
-    assert told.row.text == "- Water the plants"
+    assert told.row.text == "• Water the plants"
 
 
 @pytest.mark.parametrize(
@@ -693,13 +693,15 @@ async def test_a_tools_push_says_what_became_of_it(db: Database, clock: StillClo
         async with world.sending():
             assert await port.push("call-0", "Cortex", "hello") == PushCount(devices=0, failed=0)
             await world.subscribed(browser, f"{push.origin}/p")
-            assert await port.push("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
+            assert await port.push("call-1", "**Cortex**", "- hello") == PushCount(devices=1, failed=0)
             assert await port.push("call-1", "Cortex", "hello") == PushCount(devices=1, failed=0)
             assert await port.push("call-2", "Cortex", "hello") == PushCount(devices=0, failed=0, waiting=1)
             await world.notification_preferences.change(ADA, muted=["message"])
             with pytest.raises(ToolFailed, match="muted"):
                 await port.push("call-3", "Cortex", "hello")
     assert len(push.seen) == 2
+    said = [(one.row.title, one.row.text) for one in (await world.notices.page(ADA.id)).notices]
+    assert ("Cortex", "• hello") in said, "no marks of Markdown"
 
 
 async def test_a_tools_mail_goes_out_with_the_way_back_to_its_user(
