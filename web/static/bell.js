@@ -1,5 +1,5 @@
 // The bell's panel: push.js loads this with the first press. Its lines come from /notifications/panel, and again with each change.
-const bell = document.getElementById('bell');
+let bell = document.getElementById('bell'); // the one that was pressed: a phone has another in its header
 const panel = document.createElement('div'), sheet = document.createElement('link');
 const styled = new Promise(done => { sheet.onload = sheet.onerror = done; });
 sheet.rel = 'stylesheet';
@@ -30,7 +30,8 @@ let wasOpen = false;
 document.addEventListener('pointerdown', ({ target }) => { wasOpen = isOpen() && bell.contains(target); }, true);
 panel.addEventListener('click', ({ target }) => { if (target.closest('[data-shut]')) panel.hidePopover(); });
 
-export async function toggle() {
+export async function toggle(pressed) {
+  bell = pressed;
   if (wasOpen || isOpen()) { wasOpen = false; return panel.hidePopover(); }
   await Promise.all([styled, look()]);
   document.querySelectorAll('#toasts .news').forEach(one => one.remove()); // they stand in the panel now

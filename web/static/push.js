@@ -35,10 +35,10 @@
 
   // --- the bell's panel: its script comes with the first press; without it the bell leads to the page
   on('click', event => {
-    const bell = event.target.closest?.('#bell');
+    const bell = event.target.closest?.('.bell,.bell-m'); // the sidebar's, and the header's on a phone
     if (!bell || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    import(bell.dataset.src).then(script => script.toggle()).catch(() => location = bell.href);
+    import($('#bell').dataset.src).then(script => script.toggle(bell)).catch(() => location = bell.href);
   });
 
   // --- what this page shows is no news any more, and what led here least of all

@@ -64,9 +64,10 @@ class RemindersService(Struct, frozen=True, kw_only=True):
         if len(words) > WORDS_CHARACTERS_MAX:
             raise UserError(f"That is too long: at most {WORDS_CHARACTERS_MAX:,} characters.", field="words")
         text, timing = parted(words, self.timings, self.runtime.clock(), user.time_zone)
-        return Reading(
-            text=one_line(text, TEXT_CHARACTERS_MAX, "words", NOTHING), timing=timing, times=self._times(timing)
-        )
+        times = self._times(timing)
+        if not times:  # as "in 1 second" is, by the time it was read
+            raise UserError("That time has passed. Enter a time in the future.", field="words")
+        return Reading(text=one_line(text, TEXT_CHARACTERS_MAX, "words", NOTHING), timing=timing, times=times)
 
     def read_time(self, user: User, words: str, field: str = "when") -> tuple[Timing, tuple[datetime, ...]]:
         """Return what words of time mean now, and the next times. UserError when that is no time to come."""
