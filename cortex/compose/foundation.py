@@ -256,6 +256,7 @@ class Foundation(FileServices):
             db=self.runtime.db,
             notices=self.notices,
             answering=self.approvals.answer,
+            weighing=self.approvals.weigh,
             clock=self.runtime.clock,
             secret_key=self.settings.secret_key,
         )

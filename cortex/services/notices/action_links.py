@@ -19,7 +19,8 @@ from cortex.base.user import User
 from cortex.ports.channels import Action, ActionKind
 from cortex.services.accounts.accounts import LoginView
 from cortex.services.notices.notices import NoticeRow, Notices
-from cortex.storage.approvals import ApprovalsRepository
+from cortex.services.turns.approval_weight import Weighed
+from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.db import Database
 from cortex.storage.devices import ActionLinksRepository
 
@@ -42,11 +43,12 @@ class Pressable(Struct, frozen=True, kw_only=True):
 
 
 class ActionLinks(Struct, frozen=True, kw_only=True):
-    """`answering(user, approval_id, choice)`: how a question is answered, once | deny."""
+    """`answering(user, approval_id, choice)`: how a question is answered, once | deny. `weighing`: how heavy it is."""
 
     db: Database
     notices: Notices
     answering: Answering
+    weighing: Callable[[ApprovalRow], Weighed]
     clock: Clock
     secret_key: str
 
@@ -75,7 +77,7 @@ class ActionLinks(Struct, frozen=True, kw_only=True):
         """Do it as the browser's own button does, without its page; False, and nothing done, where that has to ask.
 
         Such buttons stand on lock screens, where a phone asks nobody who presses them. A yes is given there only to a
-        deed of low risk whose words were shown. Raises as `press` does.
+        light deed whose words were shown. Raises as `press` does.
         """
         found = await self.preview(login, token)
         if found.needs_password or (found.action == "approve" and not await self._is_light(found.notice)):
@@ -86,7 +88,7 @@ class ActionLinks(Struct, frozen=True, kw_only=True):
     async def _is_light(self, notice: NoticeRow) -> bool:
         asked = await self.db.repository(ApprovalsRepository, notice.owner_id).get(notice.subject_id)
         shown = (await self.notices.preferences.choices_of(notice.owner_id)).content
-        return asked.risk == "low" and not asked.why and not asked.readers and "web_push" in shown
+        return self.weighing(asked).weight == "low" and not asked.why and not asked.readers and "web_push" in shown
 
     async def press(self, login: LoginView, token: str, choice: str = SNOOZED) -> str:
         """Do it, once; the path to go on to. `choice`: for how long to snooze.

@@ -4,8 +4,9 @@ from collections.abc import Collection
 from datetime import datetime
 
 from cortex.agent.records import HERE
-from cortex.ports.loop import CallRecord
+from cortex.ports.loop import ApprovalRequest, CallRecord
 from cortex.services.turns.answer_writer import Row
+from cortex.services.turns.approval_weight import Weight
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository
@@ -61,21 +62,21 @@ def answer_payload(row: ApprovalRow, state: str) -> dict[str, object]:
 
 
 def notice_values(
-    verb: str, detail: str, why: str, risk: str, conversation_id: str, expires_at: datetime
+    asked: ApprovalRow | ApprovalRequest, weight: Weight, conversation_id: str, expires_at: datetime
 ) -> NoticeValues:
     """Return what a request for approval notifies of.
 
-    A deed that cannot be undone, or that outside text asked for, is allowed on its card alone: whoever finds a phone
-    may press what stands on its lock screen.
+    What weighs heavily, or outside text asked for, is allowed on its card alone: whoever finds a phone may press what
+    stands on its lock screen.
     """
     return NoticeValues(
         kind="approval",
-        title=f"Needs your approval: {verb}",
-        text="\n".join(part for part in (detail, why) if part),
+        title=f"Needs your approval: {asked.verb}",
+        text="\n".join(part for part in (asked.detail, asked.why) if part),
         path=f"/c/{conversation_id}",
         urgency="important",
-        actions=("deny",) if risk == "high" or why else ("approve", "deny"),
-        is_tainted=bool(why),
+        actions=("deny",) if weight == "high" or asked.why else ("approve", "deny"),
+        is_tainted=bool(asked.why),
         expires_at=expires_at,
     )
 

@@ -15,6 +15,7 @@ from cortex.base.errors import CortexError
 from cortex.services.notifier import Notifier
 from cortex.services.runtime import Runtime
 from cortex.services.turns.approval_log import TIMER, close_alone, notice_values
+from cortex.services.turns.approval_weight import weigh
 from cortex.storage.approvals import AllApprovalsRepository, ApprovalsRepository, OwnedApproval
 
 LOOK_S = 30.0  # should a signal be lost
@@ -58,7 +59,8 @@ class ApprovalTimer(Struct, frozen=True, kw_only=True):
 
     async def _notify(self, row: OwnedApproval) -> None:
         """Notify in one commit with the note that it is done: once, whatever is killed."""
-        values = notice_values(row.verb, row.detail, row.why, row.risk, row.conversation_id, row.expires_at)
+        weight = weigh(self.runtime.registry, row).weight
+        values = notice_values(row, weight, row.conversation_id, row.expires_at)
         draft = await self.notifier.draft(row.owner_id, f"approval:{row.call_id}", replace(values, subject_id=row.id))
         async with self.runtime.db.transaction(row.owner_id) as repository:
             if not await repository(ApprovalsRepository).notified(row.id):

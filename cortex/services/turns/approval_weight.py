@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from cortex.agent.records import HERE
+from cortex.ports.loop import ApprovalRequest
 from cortex.storage.approvals import ApprovalRow
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
@@ -24,7 +25,7 @@ class Weighed(Struct, frozen=True, kw_only=True):
     leaves: bool
 
 
-def weigh(registry: Registry, row: ApprovalRow) -> Weighed:
+def weigh(registry: Registry, row: ApprovalRow | ApprovalRequest) -> Weighed:
     """Weigh a question.
 
     High is what cannot be taken back and ends, sends, runs or spends something, and what text from outside may have
@@ -43,7 +44,7 @@ def weigh(registry: Registry, row: ApprovalRow) -> Weighed:
     return Weighed(weight=weight, is_lasting=is_lasting, leaves=leaves)
 
 
-def _can_be_undone(registry: Registry, tool: Tool, row: ApprovalRow) -> bool:
+def _can_be_undone(registry: Registry, tool: Tool, row: ApprovalRow | ApprovalRequest) -> bool:
     """Tell whether a card would offer Undo; where arguments decide on the risk, those of high risk have no way back."""
     if tool.effect == "read":
         return True
@@ -52,5 +53,5 @@ def _can_be_undone(registry: Registry, tool: Tool, row: ApprovalRow) -> bool:
     return has_way_back and not (tool.risk_of is not None and row.risk == "high")
 
 
-def _leaves(tool: Tool, row: ApprovalRow) -> bool:
+def _leaves(tool: Tool, row: ApprovalRow | ApprovalRequest) -> bool:
     return (tool.sends_out or bool(tool.sends_to)) and row.destination != HERE

@@ -185,9 +185,8 @@ class ApprovalsService(Struct, frozen=True, kw_only=True):
     async def _draft(
         self, turn: Turn, call: CallRecord, request: ApprovalRequest, expires_at: datetime
     ) -> PendingNotice:
-        values = notice_values(
-            request.verb, request.detail, request.why, request.risk, turn.conversation_id, expires_at
-        )
+        weight = weigh(self.runtime.registry, request).weight
+        values = notice_values(request, weight, turn.conversation_id, expires_at)
         return await self.notifier.draft(turn.user_id, f"approval:{call.id}", values)
 
     async def seen(self, user: User, approval_id: str) -> None:

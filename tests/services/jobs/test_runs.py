@@ -487,7 +487,7 @@ async def parked(shift: Shift, **values: Any) -> tuple[JobRow, str]:
 async def test_a_parked_run_tells_its_owner_and_goes_on_with_a_yes(shift: Shift) -> None:
     job, question = await parked(shift, tools=("cron_add",), timeout_s=60)
     (notice,) = await shift.notices()
-    assert (notice.kind, notice.actions, notice.urgency) == ("approval", ("deny",), "important")
+    assert (notice.kind, notice.actions, notice.urgency) == ("approval", ("approve", "deny"), "important")
     assert notice.subject_id == question
     shift.clock.forward(minutes=11 * 60)
     await shift.tick()
