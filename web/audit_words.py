@@ -45,6 +45,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "login.confirm_failed": "gave a wrong password when asked again",
         "login.confirmed": "confirmed with the password",
         "login.failed": "failed to log in as {}",
+        "login.link": "made a link to log in for {}",
         "login.revoked": "ended a login of {}",
         "logout": "logged out",
         "mcp.allowed": "allowed tools of the MCP server {}",

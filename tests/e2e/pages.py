@@ -95,7 +95,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
     bob = re.findall(r"/admin/users/(\w+)/disable", admin.get("/admin/users").text)[0]
     admin.post("/admin/budgets", kind="user", limit_tokens="900000", limit_usd="2.50", at_limit="stop")
     budget = re.findall(r"/admin/budgets/(\w+)/remove", admin.get("/admin/budgets").text)[0]
-    turn = re.findall(r'<tr id="run-(\w+)"', admin.get(f"/runs?conversation={chat}").text)[0]
+    turn = re.findall(r'href="/turns/(\w+)/why', admin.get(f"/c/{chat}").text)[0]
     admin.post("/admin/tools/task_create/description", description="Put a thing on a list.", do="save")
     admin.post("/admin/tools/task_create/call", **{"a.title": "Oil the gate", "a.list_name": "home"})
     poll(lambda: "manual" in admin.get("/runs").text)
