@@ -77,6 +77,7 @@ def test_the_set_up_page_shows_what_nobody_vouches_for_and_asks(tmp_path: Path, 
             with chromium() as browser:
                 page = open_window(browser, daemon.origin, is_phone=True).page
                 page.goto(daemon.setup_link)
+                page.get_by_text("Restore a backup instead").click()
                 page.get_by_label("Backup").fill(str(file))
                 page.get_by_label("Passphrase").fill(PASSPHRASE)
                 page.get_by_role("button", name="Restore").click()
