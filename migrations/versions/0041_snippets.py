@@ -32,7 +32,9 @@ def upgrade() -> None:
         sa.Column("upto_ordinal", sa.Integer(), nullable=False),
         sa.Column("reader_id", sa.Text(), sa.ForeignKey("accounts.id", ondelete="CASCADE"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.UniqueConstraint("conversation_id", "turn_id", "reader_id", name="uq_chat_shares_conversation_id"),
+        sa.UniqueConstraint(
+            "conversation_id", "turn_id", "reader_id", name="uq_chat_shares_conversation_id_turn_id_reader_id"
+        ),
         sa.Index("ix_chat_shares_reader_id", "reader_id"),
     )
 
