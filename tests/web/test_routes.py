@@ -132,7 +132,7 @@ ANY = dict.fromkeys(IDS.split(), "x")
 
 NO_PAGES = re.compile(
     r"\.(csv|json|md|zip|txt)$|/events$|/callback$|/export$|^/push/key$|^/databases|^/confirm$|/fitting$"
-    r"|^/(palette|status|preview)$"
+    r"|^/(palette|status|preview|share|notifications/panel)$"
 )
 OF_SOMETHING = {  # linked where there is something of the kind, or for an admin
     "/c",  # by the keys g c, and by the phone's tabs
