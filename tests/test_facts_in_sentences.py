@@ -54,7 +54,7 @@ def test_links_and_passwords_last_as_long_as_they_say() -> None:
     says("web/templates/welcome.html", in_welcome, f"{MIN_LENGTH} letters or more")
     says("web/serve.py", f"within {minutes} minutes")
     says("web/templates/password_again.html", f"every {CONFIRMED_FOR // MINUTE} minutes")
-    says("web/templates/account.html", f"{MIN_LENGTH} characters or more")
+    says("web/templates/account_sign_in.html", f"{MIN_LENGTH} characters or more")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_a_person_deletes_their_account_and_is_out_everywhere(house: Daemon, ada
         cy.log_in("Cy")
         cy.send("new", "add truffles to my shopping list")
         window, other = opens(house.origin, cy.token, width=390, height=844), opens(house.origin, cy.token)
-        page, elsewhere = go(window, "/account"), go(other, "/tasks")
+        page, elsewhere = go(window, "/account/data"), go(other, "/tasks")
         page.get_by_role("link", name="Delete my account").click()
         expect(page.get_by_label("Type Cy")).to_be_visible()
         assert overflow_px(page) <= 0

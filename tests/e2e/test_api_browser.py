@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 
 def test_a_program_gets_a_token_asks_and_is_shut_out(house: Daemon, ada: Caller, opens: Opens) -> None:
     window = opens(house.origin, ada.token, width=390, height=844)
-    page = go(window, "/account")
+    page = go(window, "/account/keys")
     page.get_by_role("link", name="Tokens").click()
     expect(page.locator("#main")).to_contain_text("No tokens yet")
     page.get_by_role("link", name="Create token").click()

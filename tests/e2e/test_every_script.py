@@ -42,7 +42,19 @@ WRONG_WAY = """words => {
 def written(house: Daemon, ada: Caller) -> tuple[str, ...]:
     """A house in which everything is written in these scripts; the paths of what shows it."""
     paths = ["/search?q=" + WORDS["arabic"].split()[1], "/c/new", "/tasks", "/chats", "/reminders", "/jobs", "/notes"]
-    paths += ["/memory", "/journals", "/files", "/notifications", "/account", "/models", "/usage", "/runs", "/today"]
+    paths += [
+        "/memory",
+        "/journals",
+        "/files",
+        "/notifications",
+        "/account/chats",
+        "/account/roles",
+        "/account/sign-in",
+        "/models",
+        "/usage",
+        "/runs",
+        "/today",
+    ]
     for script, words in WORDS.items():
         chat = ada.send("new", f"{words}\n\nadd {words} to my shopping list")
         ada.until_idle(chat)

@@ -30,7 +30,7 @@ def exported(count: int) -> bytes:
 
 def test_chats_are_taken_over_and_taken_back(house: Daemon, ada: Caller, opens: Opens) -> None:
     window = opens(house.origin, ada.token, width=390, height=844)
-    page = go(window, "/account")
+    page = go(window, "/account/data")
     page.get_by_role("link", name="Import chats").click()
     page.get_by_label("File", exact=True).set_input_files(
         {"name": "x.json", "mimeType": "application/json", "buffer": b"{nothing"}
@@ -76,7 +76,7 @@ def test_a_skill_of_another_assistant_comes_in_marked_and_goes_out(house: Daemon
 def test_everything_is_downloaded_with_the_password(house: Daemon, ada: Caller, opens: Opens) -> None:
     ada.post("/tasks", title="Find truffles")
     window = opens(house.origin, ada.token)
-    page = go(window, "/account")
+    page = go(window, "/account/data")
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Export everything").click()
         if page.url.startswith(f"{house.origin}/confirm"):

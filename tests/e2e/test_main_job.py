@@ -34,6 +34,7 @@ PAGES = (
     "/skills",
     "/models",
     "/account",
+    "/account/look",
     "/search?q=milk",
     "/chats",
     "/health",

@@ -48,7 +48,7 @@ def test_a_role_is_made_talked_in_deleted_and_missed_in_words(house: Daemon, ada
     expect(page.locator("#toasts")).to_contain_text("now uses the role Talk only")
     expect(page.locator(".role-gone")).to_have_count(0)
 
-    page.goto("/account#roles")
+    page.goto("/account/roles")
     page.click("main form[action='/account/roles/butler/restore'] button")
     page.wait_for_url("**/account/roles/butler")
     expect(page.locator("#toasts")).to_contain_text("Restored: butler")

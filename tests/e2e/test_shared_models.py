@@ -20,7 +20,7 @@ PAGES = (
     "/models/connect",
     "/models/new",
     "/usage",
-    "/account",
+    "/account/roles",
     "/health",
     "/runs",
     "/notifications",

@@ -19,12 +19,13 @@ from cortex.storage.shared_lists import SharedListsRepository
 from tests.sharing import share
 from tests.web.conftest import PASSWORD, Browser, logged_in
 from tests.web.marks import marks
-from web.pages.account import ENDS
+from web.pages.sign_in import ENDS
 
 
 async def test_preferences_are_kept_and_shape_the_page(house: Cortex, ada: Browser) -> None:
-    await ada.post("/account/preferences", theme="dark", time_zone="Europe/Berlin")
-    await ada.post("/account/start", role="coder", mode="chat", max_rounds="7")
+    await ada.post("/account/look", theme="dark")
+    await ada.post("/account/you", time_zone="Europe/Berlin")
+    await ada.post("/account/chats", role="coder", mode="chat", max_rounds="7")
     chosen = await house.preferences.get(ada.user)
     assert (chosen.theme, chosen.role, chosen.mode, chosen.max_rounds, chosen.keys) == (
         "dark",
@@ -40,30 +41,30 @@ async def test_preferences_are_kept_and_shape_the_page(house: Cortex, ada: Brows
 
 
 async def test_an_emptied_preference_is_the_default_again(house: Cortex, ada: Browser) -> None:
-    await ada.post("/account/preferences", theme="dark", keys="1", time_zone="UTC")
-    await ada.post("/account/preferences", theme="", keys="1", time_zone="UTC")
-    await ada.post("/account/start", role="coder", max_rounds="7")
-    await ada.post("/account/start", role="")
+    await ada.post("/account/look", theme="dark", keys="1")
+    await ada.post("/account/look", theme="", keys="1")
+    await ada.post("/account/chats", role="coder", max_rounds="7")
+    await ada.post("/account/chats", role="")
     chosen = await house.preferences.get(ada.user)
     assert (chosen.theme, chosen.role, chosen.max_rounds) == ("auto", "orchestrator", None)
     assert (await house.preferences.origins(ada.user))["theme"] == "default"
 
 
 async def test_a_wrong_value_changes_nothing_and_says_where(house: Cortex, ada: Browser) -> None:
-    answer = await ada.post("/account/start", role="coder", max_rounds="99")
+    answer = await ada.post("/account/chats", role="coder", max_rounds="99")
     assert answer.status_code == 422
     assert 'id="f-max_rounds-e"' in answer.text
     assert 'value="99"' in answer.text
-    zone = await ada.post("/account/preferences", theme="dark", time_zone="Mars")
+    zone = await ada.post("/account/you", time_zone="Mars")
     assert 'id="f-time_zone-e"' in zone.text
     assert "&#39;Mars&#39;" in zone.text
     chosen = await house.preferences.get(ada.user)
-    assert (chosen.role, chosen.theme) == ("orchestrator", "auto")
+    assert chosen.role == "orchestrator"
 
 
 async def test_a_city_typed_as_the_hint_says_is_taken(house: Cortex, ada: Browser) -> None:
     assert "such as Berlin" in (await ada.get("/account")).text
-    await ada.post("/account/preferences", time_zone="Berlin")
+    await ada.post("/account/you", time_zone="Berlin")
     assert (await house.accounts.named("Ada")).time_zone == "Europe/Berlin"
 
 
@@ -75,20 +76,20 @@ async def test_a_name_and_a_password_that_were_refused_say_so_beside_their_field
 
 
 async def test_what_was_allowed_is_listed_and_can_be_taken_back(house: Cortex, ada: Browser) -> None:
-    assert "None. When" in (await ada.get("/account")).text
+    assert "None. When" in (await ada.get("/account/keys")).text
     conversation = await house.conversations.new(ada.user)
     later = house.runtime.clock() + timedelta(hours=1)
     grants = house.runtime.db.repository(GrantsRepository, ada.user.id)
     made = await grants.add("shell_exec", "df -h #ab12", conversation.id, later)
-    assert "df -h #ab12" in (await ada.get("/account")).text
+    assert "df -h #ab12" in (await ada.get("/account/keys")).text
     await ada.post(f"/account/grants/{made.id}/revoke")
     assert await grants.list() == []
 
 
 async def test_the_persona_in_force_is_shown_while_there_is_no_own_one(ada: Browser) -> None:
-    assert f'placeholder="{escape(PERSONA)}"' in (await ada.get("/account")).text
+    assert f'placeholder="{escape(PERSONA)}"' in (await ada.get("/account/chats")).text
     await ada.post("/account/persona", persona="Answer in rhymes.", version="")
-    page = (await ada.get("/account")).text
+    page = (await ada.get("/account/chats")).text
     assert ">Answer in rhymes." in page
     assert "Clear it" in page
 
@@ -116,7 +117,9 @@ async def test_a_new_password_ends_the_other_logins(app: FastAPI, house: Cortex,
 async def test_a_login_elsewhere_can_be_ended(app: FastAPI, house: Cortex, ada: Browser) -> None:
     other = await logged_in(app, house, "Ada")
     mine = await house.accounts.logins(ada.user)
-    assert (await ada.get("/account")).text.count("/end") == len(mine) - 1 == 1, "this very login is ended by Log out"
+    assert (await ada.get("/account/sign-in")).text.count("/end") == len(mine) - 1 == 1, (
+        "this very login is ended by Log out"
+    )
     async with other.http:
         for login in mine:
             await other.post(f"/account/logins/{login.id}/end")
@@ -124,16 +127,40 @@ async def test_a_login_elsewhere_can_be_ended(app: FastAPI, house: Cortex, ada: 
 
 
 async def test_the_fragment_is_the_content_alone(ada: Browser) -> None:
-    part = await ada.fragment("/account")
+    part = await ada.fragment("/account/look")
     assert part.status_code == 200
     assert "<html" not in part.text
-    assert 'action="/account/preferences"' in part.text
+    assert 'action="/account/look"' in part.text
+
+
+async def test_each_section_has_an_address_and_the_list_marks_it(ada: Browser) -> None:
+    for name in ("you", "look", "chats", "notifications", "sign-in", "keys", "data"):
+        page = (await ada.get(f"/account/{name}")).text
+        assert page.count('aria-current="page">') >= 1, name
+        assert re.search(rf'href="/account/{name}" aria-current="page"', page), name
+    assert 'class="acc home"' in (await ada.get("/account")).text, "a phone shows the list there"
+
+
+async def test_what_changes_saves_itself_and_says_so_in_its_place(house: Cortex, ada: Browser) -> None:
+    script = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    part = await ada.http.post("/account/look", data={"theme": "dark", "engine": "1"}, headers=script)
+    assert part.status_code == 200
+    assert (">Saved" in part.text, "<html" in part.text) == (True, False)
+    assert (await house.preferences.get(ada.user)).theme == "dark"
+    wrong = await ada.http.post("/account/you", data={"time_zone": "Mars"}, headers=script)
+    assert (wrong.status_code, 'id="f-time_zone-e"' in wrong.text, "Saved" in wrong.text) == (422, True, False)
+    plain = await ada.post("/account/look", theme="light")
+    assert (plain.status_code, plain.headers["location"]) == (303, "/account/look")
+    for name in ("you", "look", "chats", "data"):
+        page = (await ada.get(f"/account/{name}")).text
+        assert f'hx-post="/account/{name}" hx-trigger="change, submit"' in page, name
+        assert "<noscript>" in page, "without the script a button saves"
 
 
 async def test_what_is_unticked_stays_when_the_password_changes(house: Cortex, ada: Browser) -> None:
     secrets = [await house.api_tokens.make(ada.user, {"name": name, "role": "orchestrator"}) for name in "ab"]
     keys = [one.key for one in await house.accounts.credentials(ada.user) if one.kind == "token"]
-    page = (await ada.get("/account")).text
+    page = (await ada.get("/account/sign-in")).text
     assert all(f'name="ends" value="{key}" checked' in page for key in keys)
     kept, ended = keys
     fields = {"old": "wrong", "new": "several new words here", "listed": keys, "ends": ended}
@@ -150,7 +177,7 @@ async def test_each_of_many_can_stay_when_the_password_changes(house: Cortex, ad
     for number in range(40):
         await house.api_tokens.make(ada.user, {"name": f"program {number}", "role": "orchestrator"})
         await house.accounts.login("Ada", PASSWORD, "127.0.0.1", "browser")
-    page = (await ada.get("/account")).text
+    page = (await ada.get("/account/sign-in")).text
     keys = re.findall(r'name="ends" value="([^"]+)" checked', page)
     assert (len(keys), "not listed here" in page) == (80, False)
     fields = {"old": PASSWORD, "new": "several new words here", "listed": keys, "ends": keys[0]}
@@ -168,7 +195,7 @@ async def test_a_form_with_the_most_that_can_end_is_taken_and_says_what_ends_bes
     later = house.runtime.clock() + timedelta(hours=1)
     for number in range(ENDS + 2):
         await grants.add("shell_exec", f"df {number}", conversation.id, later)
-    page = (await ada.get("/account")).text
+    page = (await ada.get("/account/sign-in")).text
     keys = re.findall(r'name="listed" value="([^"]+)"', page)
     assert (len(keys), "2 more are not listed here and end too." in page) == (ENDS, True)
     fields = {"old": PASSWORD, "new": "several new words here", "listed": keys, "ends": keys}
@@ -188,10 +215,10 @@ async def test_one_press_signs_out_everywhere(app: FastAPI, house: Cortex, ada: 
 
 async def test_it_is_said_once_that_older_tokens_send_text_from_outside(house: Cortex, ada: Browser) -> None:
     await house.runtime.db.repository(PreferencesRepository, ada.user.id).set(TOLD, True)
-    for path in ("/account", "/account/tokens"):
+    for path in ("/account/keys", "/account/tokens"):
         assert "/account/tokens/seen" in marks(await ada.get(path)).forms
-    await ada.post("/account/tokens/seen", back="/account")
-    for path in ("/account", "/account/tokens"):
+    await ada.post("/account/tokens/seen", back="/account/keys")
+    for path in ("/account/keys", "/account/tokens"):
         assert "/account/tokens/seen" not in marks(await ada.get(path)).forms
 
 
@@ -261,7 +288,7 @@ async def test_a_job_is_allowed_to_write_to_a_shared_list_on_its_page(
     assert f'name="lists" value="{row.id}"' in (await ada.get(here)).text
     assert (await ada.post(here, lists=row.id)).status_code == 303
     assert f'value="{row.id}" checked' in (await ada.get(here)).text
-    assert "others, by a job" in (await ada.get("/account")).text
+    assert "others, by a job" in (await ada.get("/account/keys")).text
     assert (await bob.get(here)).status_code == (await bob.post(here, lists=row.id)).status_code == 404
     (grant,) = await house.approvals.grants(ada.user)
     await ada.post(f"/account/grants/{grant.id}/revoke")

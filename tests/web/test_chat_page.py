@@ -79,8 +79,8 @@ async def test_a_conversation_shows_turns_cards_and_receipts(talks: Talks, page:
 
 async def test_the_engine_stands_under_an_answer_for_whoever_wants_it(talks: Talks, page: httpx.AsyncClient) -> None:
     cid, key = talks.held.kitchen, talks.held.keys[-1]
-    look = {"time_zone": "Europe/Berlin", "keys": "1"}
-    await page.post("/account/preferences", data=look)
+    look = {"keys": "1"}
+    await page.post("/account/look", data=look)
     html = (await page.get(f"/c/{cid}")).text
     assert 'class="meta"' not in html
     lines = re.findall(r"<summary>.*?</summary>|<footer.*?</footer>", html, re.DOTALL)
@@ -90,7 +90,7 @@ async def test_the_engine_stands_under_an_answer_for_whoever_wants_it(talks: Tal
     assert "Answered at home by" in why
     assert "Nothing left your home." in why
     assert "free: it runs at home" in why
-    await page.post("/account/preferences", data={**look, "engine": "1"})
+    await page.post("/account/look", data={**look, "engine": "1"})
     assert (await page.get(f"/c/{cid}")).text.count('class="meta"') == 2
 
 

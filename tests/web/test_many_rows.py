@@ -34,7 +34,7 @@ ROWS = [
     ("/tasks", "start", r'<a href="/tasks/([^"/?]+)"'),
     ("/tasks", "offers", r'action="/lists/([^"/?]+)/accept"'),
     ("/memory", "fresh", r'<tr id="fact-([^"]+)"'),
-    ("/account", "logins", r'action="/account/logins/([^"/]+)/end"'),
+    ("/account/sign-in", "logins", r'action="/account/logins/([^"/]+)/end"'),
     ("/admin/coding", "start", r'<tr id="coding-([^"]+)"'),
 ]
 SEARCHES = {"/search?q=milk", "/files?q=x", "/jobs?q=x", "/journals?q=x"}

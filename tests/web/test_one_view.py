@@ -28,7 +28,9 @@ def transactions(house: Cortex) -> Iterator[list[str]]:
             event.remove(engine, kind, ended)
 
 
-@pytest.mark.parametrize("path", ["/reminders", "/notes", "/account", "/admin/tools", "/notifications"])
+@pytest.mark.parametrize(
+    "path", ["/reminders", "/notes", "/account/chats", "/account/sign-in", "/admin/tools", "/notifications"]
+)
 async def test_a_page_reads_all_it_shows_in_one_transaction(house: Cortex, ada: Browser, path: str) -> None:
     await ada.get(path)
     with transactions(house) as ends:

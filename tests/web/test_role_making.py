@@ -28,7 +28,7 @@ async def test_a_member_makes_a_role_and_opens_it(house: Cortex, bob: Browser) -
     assert "Its own list" in page
     assert "roles/garden_helper.md" in page
     assert "web_read" in await house.tools.permitted(bob.user, "garden_helper")
-    assert "garden_helper" in (await bob.get("/account")).text
+    assert "garden_helper" in (await bob.get("/account/roles")).text
     assert "garden_helper" in (await bob.get("/c/new")).text
 
 
@@ -70,9 +70,9 @@ async def test_deleting_says_what_uses_it_and_can_be_taken_back(house: Cortex, a
     assert '<option value="research"' in question
     assert '<option value="poet"' not in question
     answer = await ada.post("/account/roles/poet/delete", to="research")
-    assert answer.headers["location"] == "/account#roles"
+    assert answer.headers["location"] == "/account/roles"
     assert (await house.conversations.get(ada.user, talk.id)).role == "research"
-    page = (await ada.get("/account")).text
+    page = (await ada.get("/account/roles")).text
     assert "/account/roles/poet/restore" in marks(page).forms
     assert "/account/roles/poet/restore" in marks(await ada.get("/admin/roles")).forms
     await ada.post("/account/roles/poet/restore")
@@ -122,7 +122,7 @@ async def test_names_that_name_nothing_are_said_on_the_pages(house: Cortex, ada:
         assert "&#39;webb&#39;" in page, place
         assert "&#39;web&#39;?" in page, place
         assert "&#39;lost&#39;" in page, place
-    for place in ("/account", "/admin/roles"):
+    for place in ("/account/roles", "/admin/roles"):
         assert "that does not" in (await ada.get(place)).text
 
 

@@ -10,12 +10,12 @@ PAGE = "/account/roles/coder"
 async def test_what_is_set_here_holds_and_says_so(house: Cortex, ada: Browser) -> None:
     await ada.post("/models", **LOCAL)
     answer = await ada.http.post(PAGE, data={"models": ["offline", "local"], "mode": "chat", "max_rounds": "7"})
-    assert answer.headers["location"] == "/account#roles"
+    assert answer.headers["location"] == "/account/roles"
     role = await house.roles.role(ada.user, "coder")
     assert (role.mode, role.max_rounds) == ("chat", 7)
     assert (await house.models.registry(ada.user)).chain(role) == ("offline", "local")
     assert (await ada.get(PAGE)).text.count("set by you") == 3
-    assert (await ada.get("/account")).text.count(">yours<") == 3
+    assert (await ada.get("/account/roles")).text.count(">yours<") == 3
 
 
 async def test_one_value_goes_back_to_the_default_and_the_others_stay(house: Cortex, ada: Browser) -> None:

@@ -524,7 +524,7 @@ async def test_anothers_things_named_in_a_query_or_a_form_are_not_there(
     ]
     assert [answer.status_code for answer in refused] == [404] * len(refused)
     assert (await bob.post("/models/chain", names="truffle")).status_code == 422
-    assert (await bob.post("/account/start", role="truffler")).status_code == 422
+    assert (await bob.post("/account/chats", role="truffler")).status_code == 422
     assert await state_of(house, ada, ids) == before
 
 
@@ -559,7 +559,7 @@ async def test_no_page_of_ones_own_shows_anything_of_anothers(house: Cortex, ada
         "/skills",
         "/scratchpad",
         "/models",
-        "/account",
+        "/account/roles",
         "/search?q=grow",
     } <= set(told["Ada"])
 

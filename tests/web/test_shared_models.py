@@ -51,7 +51,7 @@ async def test_a_member_sees_whose_it_is_before_sending_and_nothing_else_of_it(a
         assert shown in models
     assert "Ada&#39;s key pays" in chat
     assert "Offline demo model" not in chat
-    for path in ("/models", "/c/new", "/account", "/usage", "/health", "/models/new"):
+    for path in ("/models", "/c/new", "/account/roles", "/usage", "/health", "/models/new"):
         page = (await bob.get(path)).text
         assert all(hidden not in page for hidden in (KEY, "192.0.2.7", "hidden-id")), path
     assert (await bob.get(f"/models/edit?name={GIVEN}")).status_code == 404

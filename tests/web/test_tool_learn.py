@@ -82,10 +82,10 @@ async def test_another_persons_words_are_not_shown_without_consent(house: Cortex
 async def test_shared_words_are_shown_until_the_consent_is_taken_back(
     house: Cortex, ada: Browser, bob: Browser
 ) -> None:
-    await bob.post("/account/words", shares="1")
+    await bob.post("/account/data", shares="1")
     key = await needed(house, bob, SAID)
     assert SAID in await page(ada)
-    await bob.post("/account/words")
+    await bob.post("/account/data")
     assert SAID not in await page(ada)
     assert (await house.runtime.db.repository(AllCasesRepository).recent(9))[0].text is None
     answer = await ada.post(PLACE, do="example", tool=TOOL, wording=key)
@@ -178,7 +178,7 @@ async def test_a_member_can_open_and_do_nothing_here(house: Cortex, bob: Browser
 async def test_a_wording_that_was_taught_and_also_brought_tools_for_nothing_is_learned_from_once(
     house: Cortex, ada: Browser, bob: Browser
 ) -> None:
-    await bob.post("/account/words", shares="1")
+    await bob.post("/account/data", shares="1")
     key = await needed(house, bob, SAID)
     await ada.post(PLACE, do="example", tool=TOOL, wording=key)
     found = await house.refits.cases()

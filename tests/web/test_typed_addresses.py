@@ -56,5 +56,5 @@ async def test_an_odd_address_that_is_stored_already_breaks_no_page(house: Corte
     assert good.status_code == 303
     for path in house.settings.home.rglob("models.yaml"):
         path.write_text(path.read_text().replace("http://127.0.0.1:9/v1", ODD[0]))
-    for page in ("/models", "/models/edit?name=far", "/c/new", "/account"):
+    for page in ("/models", "/models/edit?name=far", "/c/new", "/account/roles"):
         assert (await ada.get(page)).status_code < 500

@@ -71,7 +71,7 @@ async def delete(visit: UserVisit, role: str, to: Text = "") -> Response:
         await visit.services.role_library.remove(visit.user, role, to)
     except UserError as refused:
         return await _question(visit, role, to, refused)
-    return visit.redirect("/account#roles", f"Deleted: {role}", undo_href=f"{HREF}/{quote(role, safe='')}/restore")
+    return visit.redirect("/account/roles", f"Deleted: {role}", undo_href=f"{HREF}/{quote(role, safe='')}/restore")
 
 
 @router.post(HREF + "/{role}/restore")

@@ -48,7 +48,7 @@ async def save(
     except (UserError, Conflict) as refused:
         typed = (models or (), mode, max_rounds)
         return await _page(visit, before, typed, refused)
-    return visit.redirect("/account#roles", f"Saved: {role}")
+    return visit.redirect("/account/roles", f"Saved: {role}")
 
 
 async def _page(
