@@ -53,7 +53,7 @@ def test_an_agent_is_asked_for_watched_and_merged(
     page = go(window, f"/c/{chat}")
     allow_once(page)
     expect(page.locator("#main")).to_contain_text("Follow it with aider_status")
-    page = go(window, "/admin/integrations")
+    page = go(window, "/admin/integrations#coding")
     page.get_by_role("link", name="Runs and folders Coding agent").click()
     page.get_by_role("link", name="please greet").click()
     expect(page.get_by_role("button", name="Merge")).to_be_visible()  # the page looks again by itself

@@ -32,7 +32,7 @@ def test_a_server_is_added_used_in_the_next_message_and_its_change_seen(
     listing.write_text(json.dumps([listed("hinge_price", "Tells what a hinge costs.", is_read=True), listed("order")]))
     usual = {"mcpServers": {"shop": {"command": "/usr/bin/python3", "args": [str(program), str(listing)]}}}
     window = opens(house.origin, ada.token, width=390, height=844)
-    page = go(window, "/admin/integrations")
+    page = go(window, "/admin/integrations#mcp")
     page.get_by_role("link", name="All servers, and adding by pasting").click()
     expect(page.locator("#main")).to_contain_text("No MCP servers yet")
     page.get_by_label("JSON").fill("{nothing")

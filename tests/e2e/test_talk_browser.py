@@ -20,7 +20,7 @@ def test_talk_is_set_up_read_in_a_chat_and_brings_notifications(house: Daemon, a
         nextcloud.room(ROOM, "Family")
         nextcloud.says(ROOM, "Bob", "who cooks tonight?")
         window = opens(house.origin, ada.token, width=390, height=844)
-        page = go(window, "/admin/integrations")
+        page = go(window, "/admin/integrations#talk")
         card = page.locator("#talk")
         card.get_by_label("Address").fill(nextcloud.address)
         card.get_by_label("User name").fill(USER)
@@ -32,7 +32,7 @@ def test_talk_is_set_up_read_in_a_chat_and_brings_notifications(house: Daemon, a
         card.get_by_role("button", name="Test").click()
         expect(card).to_contain_text("cortex is in 1 room")
         card.get_by_label("App password").fill(PASSWORD)
-        card.get_by_role("button", name="Save").first.click()
+        card.get_by_role("button", name="Connect").first.click()
         expect(page.locator("#toasts")).to_contain_text("Saved: Nextcloud Talk")
         assert overflow_px(page) <= 0
 

@@ -56,13 +56,15 @@ def ada(daemon: Daemon) -> Iterator[Caller]:
 def fill(page: Page, kind: str, is_new: str, **typed: str) -> None:
     page.goto(HREF)  # the page behind a save may still be on its way
     card = page.locator(f"form[action='{HREF}/{kind}']").last
+    row = page.locator("details.sys", has=card)
+    row.locator("summary").first.click()
     if not card.is_visible():
-        page.locator("section.system", has=card).locator("summary").first.click()
+        row.locator("section summary").first.click()
     for name, value in typed.items():
         card.locator(f"[name={name}]").fill(value)
     card.get_by_role("button", name="Test").click()
     expect(card.locator(".say.ok")).to_contain_text(is_new)
-    card.get_by_role("button", name="Save").click()
+    card.locator("button.primary").click()
     page.wait_for_url(f"**{HREF}#{kind}")
 
 

@@ -131,3 +131,28 @@ async def test_only_what_announces_itself_is_searched_for(ada: Browser) -> None:
     assert refused.status_code == 422
     assert "searching" in marks(refused).said["bad"]
     assert marks(refused).fields["i-lamps--address"] == "http://lamps.lan"
+
+
+async def test_rows_stand_by_whether_they_are_connected_and_say_how_they_do(ada: Browser, house: Cortex) -> None:
+    def groups(page: str) -> tuple[str, str]:
+        connected, _, ready = page.partition("Ready to connect</h2>")
+        return connected, ready
+
+    row = '<details class="sys" name="systems">'  # of one name: one opens at a time
+    connected, ready = groups((await ada.get(HREF)).text)
+    assert ('id="lamps"' in connected, 'id="lamps"' in ready) == (False, True)
+    assert row in ready
+    await ada.post(f"{HREF}/lamps", **TYPED, is_new="1")
+    connected, ready = groups((await ada.get(HREF)).text)
+    assert ('id="lamps"' in connected, 'id="lamps"' in ready) == (True, False)
+    assert row in connected
+    assert "Not used yet" in connected
+    await ada.post(f"{HREF}/lamps/test", **{**TYPED, "token": ""})
+    assert (await house.integrations.card("lamps", "")).row is not None
+    state = re.search(r'id="state-lamps">(.*?)</span>', (await ada.get(HREF)).text, re.S)
+    assert state
+    assert ">Works</b>" in state[1]
+    await ada.post(f"{HREF}/lamps/switch")
+    assert re.search(r'id="state-lamps">\s*<b>Off</b>', (await ada.get(HREF)).text)
+    refused = await ada.post(f"{HREF}/lamps", **{**TYPED, "level": "900"})
+    assert refused.text.count('name="systems" open') == 1, "the one that was refused is open"

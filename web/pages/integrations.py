@@ -1,4 +1,4 @@
-"""Admin: the outside systems. A card each: how it stands, its form, a test, who may use it, off, and away."""
+"""Admin: the outside systems. A row each that opens: how it stands, its form, a test, who may use it, off, away."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,13 +45,15 @@ VALUE_CHARACTERS = 100_000  # the forms have limits of their own, far below
 class CardReport(Struct, frozen=True, kw_only=True):
     """The outcome of an act on one card: news of a test, or why it was refused.
 
-    `typed`: what stays in the form, None for what is stored; `errors`: field -> what is wrong with it.
+    `is_found`: a search of the network has found one. `typed`: what stays in the form, None for what is stored;
+    `errors`: field -> what is wrong with it.
     """
 
     kind: str
     name: str
     text: str
     is_ok: bool
+    is_found: bool = False
     typed: Mapping[str, Any] | None = None
     errors: Mapping[str, str] = field(default_factory=dict)
 
@@ -65,7 +67,7 @@ class CardReport(Struct, frozen=True, kw_only=True):
 class IntegrationsContext(Context, frozen=True, kw_only=True):
     """The cards."""
 
-    cards: Sequence[IntegrationCard] = described("the systems, set up or not, in the order of the page")
+    cards: Sequence[IntegrationCard] = described("the systems, connected or not, in the order of the page")
     people: Sequence[tuple[str, str]] = described("everybody who may be given one: id, name")
     roles: Sequence[str] = described("the roles that it may be given to")
     report: CardReport | None = described("what the last act on one of them came to", default=None)
@@ -117,7 +119,7 @@ async def search(visit: ReauthedAdminVisit, kind: str, name: Text = "", is_new: 
     await visit.services.end_view()  # it takes seconds
     try:
         text = await visit.services.integrations.search(visit.user, kind)
-        report = CardReport(kind=kind, name=name, text=text, is_ok=True, typed=typed)
+        report = CardReport(kind=kind, name=name, text=text, is_ok=True, is_found=True, typed=typed)
     except UserError as refused:
         report = CardReport.of(kind, name, typed, refused)
     return await _page(visit, report, block="report")

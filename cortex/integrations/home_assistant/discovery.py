@@ -56,10 +56,10 @@ async def homes_in_network(*, look_s: float = LOOK_S, interfaces: tuple[str, ...
 
 
 async def found_in_network() -> str:
-    """The same in a sentence for the card."""
+    """The same in a sentence for the card; UserError where there is none."""
     homes = await homes_in_network()
     if not homes:
-        return "No Home Assistant was found in this network. Enter its address."
+        raise UserError("No Home Assistant was found in this network. Enter its address.")
     named = (f"{one.name} at {one.address}{f' ({one.version})' if one.version else ''}" for one in homes)
     return f"Found: {'; '.join(named)}. Copy the address."
 
