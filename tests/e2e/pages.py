@@ -144,6 +144,7 @@ def furnish(home: Path, admin: Caller) -> Furnished:
         file,
         "/notes",
         "/notes/Garden",
+        "/notes/Garden?edit=1",
         "/notes/Garden/delete",
         "/journals",
         "/journals?q=dahlias",

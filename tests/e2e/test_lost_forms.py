@@ -17,7 +17,7 @@ TYPED = "Call the plumber, and ask her about the boiler"
 FORMS = (
     ("/tasks", "#new-title"),
     ("/notes", "[name=name]"),
-    ("/scratchpad", "textarea"),
+    ("/scratchpad?edit=1", "textarea"),
     ("/jobs/new", "[name=prompt]"),
 )
 BACK = "It is in the form again."

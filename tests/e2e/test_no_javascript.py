@@ -66,7 +66,7 @@ def test_a_question_is_answered_and_a_call_taken_back_without_script(house: Daem
 def test_a_note_may_be_as_long_as_it_says_in_any_script(house: Daemon, ada: Caller, opens: Opens) -> None:
     page = opens(house.origin, ada.token, has_script=False).page
     ada.post("/notes", name="Harbour")
-    page.goto("/notes/Harbour")
+    page.goto("/notes/Harbour?edit=1")
     lines = ("\U0001f6a2" * 99 + "\n") * (TEXT_CHARS_MAX // 100)
     page.fill("#f-text", lines)
     page.click("main form button.primary")

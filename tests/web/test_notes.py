@@ -15,7 +15,7 @@ from tests.web.marks import marks
 
 async def test_a_new_note_is_opened_and_kept_as_a_file(house: Cortex, ada: Browser) -> None:
     answer = await ada.post("/notes", name="Garden plan")
-    assert answer.headers["location"] == "/notes/Garden%20plan"
+    assert answer.headers["location"] == "/notes/Garden%20plan?edit=1"
     assert (await Home(house.settings.home, ada.user.id).read("notes/Garden plan.md")).text == "# Garden plan\n"
     assert "Garden plan" in (await ada.fragment("/notes")).text
 
@@ -58,6 +58,19 @@ async def test_deleting_asks_first_and_can_be_undone_for_a_day(house: Cortex, ad
     await house.notes.prune(ada.user.id, house.runtime.clock() + UNDO)
     assert await house.notes.deleted(ada.user) == []
     assert [note.name for note in await house.notes.list(ada.user)] == ["Plan"]
+
+
+async def test_a_note_is_read_rendered_and_edited_on_demand(house: Cortex, ada: Browser) -> None:
+    await house.notes.create(ada.user, "Plan")
+    page = (await ada.get("/notes/Plan?edit=1")).text
+    version = marks(page).values["version"]
+    assert 'id="f-text"' in page
+    saved = await ada.post("/notes/Plan", text="# Beds\n\n- **beans**\n- <b>peas</b>\n", version=version)
+    assert saved.headers["location"] == "/notes/Plan"
+    read = (await ada.get("/notes/Plan")).text
+    assert ("<strong>beans</strong>" in read, "<b>peas</b>" in read, 'id="f-text"' in read) == (True, False, False)
+    assert "/notes/Plan?edit=1" in marks(read).links
+    assert 'data-line="3"' in (await ada.get("/notes/Plan?line=3")).text, "a search still leads to the line"
 
 
 async def test_the_scratchpad_is_saved_and_shown(house: Cortex, ada: Browser) -> None:

@@ -34,6 +34,7 @@ class NoteContext(Context, frozen=True, kw_only=True):
     """One text."""
 
     title: str = described("heading of the page")
+    edit: str = described("address where it is edited, empty while it is, and for what is only shown", default="")
     label: str = described("what the text is, for its label")
     text: str = described("the text, with what was typed when that was refused")
     version: str = described("the tag of the text as it stands", default="")
@@ -61,14 +62,14 @@ async def create(visit: UserVisit, name: Text = "") -> Response:
     except UserError as refused:
         context = await _list(visit, name)
         return await visit.show("notes.html", context, refused=refused)
-    return visit.redirect(f"/notes/{quote(made, safe='')}")
+    return visit.redirect(f"/notes/{quote(made, safe='')}?edit=1")
 
 
 @router.get("/notes/{name}")
-async def show_note(visit: UserVisit, name: str, line: Number = 0) -> Response:
-    """One note to edit, at the `line` that a search found."""
+async def show_note(visit: UserVisit, name: str, line: Number = 0, edit: str = "") -> Response:
+    """One note to read; to `edit`, also at the `line` that a search found."""
     kept = await visit.services.notes.read(visit.user, name)
-    return await _edited(visit, _editor(kept.text, kept.version, name=name, line=line))
+    return await _edited(visit, _opened(_editor(kept.text, kept.version, name=name, line=line), line, edit))
 
 
 @router.post("/notes/{name}")
@@ -115,10 +116,10 @@ async def restore(visit: UserVisit, name: str) -> Response:
 
 
 @router.get("/scratchpad")
-async def show_scratchpad(visit: UserVisit, line: Number = 0) -> Response:
-    """The scratchpad to edit, at the `line` that a search found."""
+async def show_scratchpad(visit: UserVisit, line: Number = 0, edit: str = "") -> Response:
+    """The scratchpad to read; to `edit`, also at the `line` that a search found, and while it is empty."""
     kept = await visit.services.notes.scratchpad(visit.user)
-    return await _edited(visit, _editor(kept.text, kept.version, line=line))
+    return await _edited(visit, _opened(_editor(kept.text, kept.version, line=line), line, edit))
 
 
 @router.post("/scratchpad")
@@ -190,7 +191,7 @@ def _editor(text: str, version: str, *, name: str = "", line: int = 0) -> NoteCo
         label="Note (Markdown)" if name else "Scratchpad (Markdown)",
         text=text,
         version=version,
-        action=here,
+        action=f"{here}?edit=1",
         delete=f"{here}/delete" if name else "",
         delete_words="Delete" if name else "",
         line=line,
@@ -198,7 +199,13 @@ def _editor(text: str, version: str, *, name: str = "", line: int = 0) -> NoteCo
     )
 
 
+def _opened(context: NoteContext, line: int, edit: str) -> NoteContext:
+    """Return it to read, its name said once, unless there is nothing to read, or it is to be edited."""
+    text = context.text.removeprefix(f"# {context.title}\n")
+    return replace(context, edit=context.action, text=text) if text.strip() and not line and not edit else context
+
+
 async def _edited(visit: Visit, context: NoteContext, refused: UserError | None = None) -> Response:
-    """The editor; with 409 where the text was changed in between, beside what stands there."""
+    """The text or its editor; with 409 where the text was changed in between, beside what stands there."""
     status = 200 if context.theirs is None else 409
     return await visit.show("note.html", context, here="/notes", status=status, refused=refused)
