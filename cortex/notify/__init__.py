@@ -56,6 +56,7 @@ class ChannelKind(Struct, frozen=True, kw_only=True):
 
     `is_for_urgent`: unless a person chooses, it has digests and what is urgent alone, and all where there is no other.
     `sends_read`: also what was read before it was sent. `at_once`: so many deliveries at the same time.
+    `on_first_day`: its line on the first day's page, "" where it is not offered there.
     """
 
     label: str
@@ -70,6 +71,7 @@ class ChannelKind(Struct, frozen=True, kw_only=True):
     is_for_urgent: bool = False
     sends_read: bool = False
     at_once: int = 4
+    on_first_day: str = ""
 
     @property
     def reaches_devices(self) -> bool:

@@ -46,7 +46,7 @@ def test_an_agent_is_asked_for_watched_and_merged(
         rule("please greet", EDIT),
     ]
     ada.post("/models", name="m", provider="openai", model="s", base_url=scripted.base_url, api_key="test-key")
-    ada.post("/admin/integrations/coding", is_new="1", others=f"shop={repository}", program=str(program))
+    ada.post("/admin/integrations/coding", is_new="1", repositories=f"shop={repository}", program=str(program))
     window = opens(house.origin, ada.token, width=390, height=844)
     chat = asked(ada, "I want a better greeting")
     poll(lambda: "Allow once" in ada.get(f"/c/{chat}").text)

@@ -37,8 +37,7 @@ class StartContext(Context, frozen=True, kw_only=True):
     is_phone: bool = described("whether a phone asks, which scans no code of its own")
     trial_ends: datetime | None = described("when what was changed goes back by itself", default=None)
     devices: Sequence[DeviceView] = described("the devices of this person that take push")
-    mail: ChannelView | None = described("e-mail as a way to be told")
-    ntfy: ChannelView | None = described("ntfy as a way to be told")
+    tells: Sequence[ChannelView] = described("further ways to be told")
     presets: Sequence[Preset] = described("providers and servers to connect")
     way: str = described("the way that was chosen of the open question", default="")
     name: str = described("a name that was typed", default="")
@@ -189,7 +188,6 @@ async def _page(visit: Visit, *, opened: str | None = None, way: str = "") -> St
     undone = next((step.name for step in first.steps if not step.is_done), "")
     undone = "notify" if notify and notify.state == "waiting" else undone  # a device was added a moment ago
     rows = await services.server_settings.rows() if visit.user.is_admin else {}
-    channels = {one.name: one for one in await services.addresses.views(visit.user)}
     return StartContext(
         first=first,
         opened=opened or undone,
@@ -201,7 +199,6 @@ async def _page(visit: Visit, *, opened: str | None = None, way: str = "") -> St
         is_phone="Mobi" in client(visit.request)[1],
         trial_ends=min((row.trial_ends_at for row in rows.values() if row.trial_ends_at), default=None),
         devices=await services.devices.list(visit.user),
-        mail=channels.get("email"),
-        ntfy=channels.get("ntfy"),
+        tells=[one for one in await services.addresses.views(visit.user) if one.kind.on_first_day],
         presets=services.models.presets,
     )

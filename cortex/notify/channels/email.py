@@ -75,6 +75,7 @@ def _lacks(settings: Settings) -> str:
 CHANNEL = ChannelKind(
     label="E-mail",
     order=20,
+    on_first_day="To your address",
     open=_open,
     tested="aiosmtpd, with and without TLS",
     lacks=_lacks,

@@ -86,6 +86,7 @@ def _authorization(secret: str) -> dict[str, str]:
 CHANNEL = ChannelKind(
     label="ntfy",
     order=30,
+    on_first_day="An app for notifications",
     open=Ntfy,
     tested="a double of its published JSON contract",
     fields=(
