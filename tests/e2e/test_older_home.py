@@ -178,7 +178,7 @@ def what_was_cut_off_is_done_once(left: Daemon, ada: Caller) -> None:
     calls = dict(found(left, "SELECT name, state FROM calls WHERE arguments NOT LIKE '%milk%'"))
     assert calls == {"task_create": "done", "scratch_append": "unknown", "cron_add": "done"}
     once = page_of(left, ada, CUT_OFF_ONCE)
-    assert "outcome unknown" in once
+    assert "May or may not have happened" in once
     assert "I looked after the spare key." in once
 
 
@@ -228,7 +228,7 @@ def what_was_set_up_works_on(daemon: Daemon, ada: Caller, given: dict[str, str])
     assert "You said nothing about eggs." in page_of(daemon, ada, CUT_OFF)
     assert left_2026_11_27.SKILL[1] in ada.get("/skills").text
     name, data = left_2026_11_27.FILE
-    link = re.search(rf'href="(/files/[^"]+)">{name}', ada.get("/files").text)
+    link = re.search(rf'href="(/files/[^"]+)"[^>]*>{name}', ada.get("/files").text)
     assert link is not None
     assert ada.get(f"{link[1]}/content").content == data
     asked = {"model": "cortex", "messages": [{"role": "user", "content": "does this token let me in?"}]}

@@ -29,6 +29,7 @@ EVERYBODYS = {
     "budgets": "limits that an admin set; a person's own go with them",
     "coding_folders": "what an admin gave the coding agent, by whom",
     "counters": "numbers of the server",
+    "server_settings": "settings of the server",
     "halts": "stops in force; a person's own go with them",
     "house_secrets": "the server's own",
     "integrations": "the server's; a list of people keeps an id that nobody has, or it would open to everybody",
