@@ -141,9 +141,8 @@ def test_the_assistant_writes_finds_and_takes_back(house: Daemon, ada: Caller, o
         page.goto("/journals?q=owl")
         expect(page.locator(".entries a")).to_have_count(1)
         page.goto(chat)
-        page.locator("details.tool summary").first.click()
-        page.locator("form[action^='/undo/'] button").first.click()
-        expect(page.locator("details.tool .tag").first).to_have_text("undone")
+        page.locator(".deed form[action^='/undo/'] button").first.click()
+        expect(page.locator("details.tool").first).to_have_class("tool undone")
         page.goto("/journals?q=owl")
         expect(page.locator("main")).to_contain_text("Nothing matches.")
         assert server.problems == []
@@ -156,7 +155,7 @@ def test_the_pages_fit_and_are_accessible(
 ) -> None:
     name = f"Log {is_phone} {is_dark}"
     ada.post("/journals", name=name)
-    journal = re.findall(rf'href="/journals/(\w+)">{name}<', ada.get("/journals").text)[0]
+    journal = re.findall(rf'href="/journals/(\w+)"[^>]*>{name}<', ada.get("/journals").text)[0]
     key = f"fit{is_phone}{is_dark}"
     long = "Pneumono" * 30
     ada.post(f"/journals/{journal}/new", key=key, title=f"{long}"[:200], text=f"# Head\n\n{long}\n\n    code {long}")

@@ -368,7 +368,7 @@ def test_a_deleted_task_is_offered_back_and_the_keyboard_keeps_its_place(
     rows = page.locator("li[id^=task-] .t a")
     more = page.get_by_role("button", name="More: second of two")
     more.press("Enter")
-    page.get_by_role("button", name="Up").press("Enter")
+    page.get_by_role("button", name="Up", exact=True).press("Enter")
     expect(rows.first).to_have_text("second of two")
     expect(more).to_be_focused()
     more.press("Enter")
