@@ -48,10 +48,10 @@ class Caller:
         return self._http.get(path, follow_redirects=True)
 
     def pages(self) -> list[str]:
-        """Every page that the sidebar of an admin names."""
-        found = sorted(set(re.findall(r'href="(/[\w/]*)"', self.get("/c/new").text)))
-        assert {"/", "/jobs", "/notifications", "/admin"} <= set(found)
-        return found
+        """Every page that the sidebar of an admin and its *More* name."""
+        found = {link for page in ("/c/new", "/more") for link in re.findall(r'href="(/[\w/]*)"', self.get(page).text)}
+        assert {"/today", "/jobs", "/notifications", "/admin/health"} <= found
+        return sorted(found)
 
     def post(self, path: str, **fields: str | Sequence[str]) -> httpx.Response:
         """A form; a refusal fails the test."""

@@ -89,6 +89,7 @@ def daemon(lived_in: InstalledDaemon) -> InstalledDaemon:
     fill(lived_in.home)
     with closing(sqlite3.connect(lived_in.home / "cortex.db")) as opened, opened:
         opened.execute("UPDATE plans SET packed = ?", (pack({}, {}),))  # else housekeeping packs it in between
+        opened.execute("UPDATE push_devices SET error = 'This is not a web address.'")  # else news of the update does
     lived_in.start()
     return lived_in
 
