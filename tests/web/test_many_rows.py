@@ -35,6 +35,8 @@ ROWS = [
     ("/tasks", "offers", r'action="/lists/([^"/?]+)/accept"'),
     ("/memory", "fresh", r'<tr id="fact-([^"]+)"'),
     ("/account/sign-in", "logins", r'action="/account/logins/([^"/]+)/end"'),
+    ("/shared", "start", r'<a href="/shared/([^"/?]+)"'),
+    ("/snippets", "start", r'action="/snippets/([^"/?]+)/use"'),
     ("/admin/coding", "start", r'<tr id="coding-([^"]+)"'),
 ]
 SEARCHES = {"/search?q=milk", "/files?q=x", "/jobs?q=x", "/journals?q=x"}

@@ -1,6 +1,7 @@
 """Letting a housemate read a chat or an answer, and reading what others let one read."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from fastapi.responses import Response
 from markupsafe import Markup
@@ -10,9 +11,11 @@ from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.chat.sharing import ChatShareRow, Housemate, SharedChat
 from cortex.services.chat.transcript_views import turn_of
+from web.deps import Number
 from web.markdown import render
-from web.render import MORE, Context, NavEntry, described
+from web.render import MORE, Context, NavEntry, address, described
 from web.routes import PageRouter
+from web.stretch import Stretch, cut
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
@@ -49,7 +52,7 @@ class ShareContext(Context, frozen=True, kw_only=True):
 class GivenContext(Context, frozen=True, kw_only=True):
     """The list of what others let the person read."""
 
-    shares: Sequence[ChatShareRow] = described("each chat or answer, the newest first")
+    shares: Stretch[ChatShareRow] = described("each chat or answer, the newest first")
 
 
 class SharedContext(Context, frozen=True, kw_only=True):
@@ -79,9 +82,10 @@ async def share(visit: UserVisit, cid: str) -> Response:
 
 
 @router.get(HREF)
-async def given(visit: UserVisit) -> Response:
+async def given(visit: UserVisit, start: Number = 0) -> Response:
     """Return what others let the person read."""
-    return await visit.show("shared.html", GivenContext(shares=await visit.services.chat_sharing.given(visit.user)))
+    shares = await visit.services.chat_sharing.given(visit.user)
+    return await visit.show("shared.html", GivenContext(shares=cut(shares, start, partial(address, HREF))))
 
 
 @router.get(HREF + "/{share_id}")

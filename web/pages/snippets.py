@@ -1,8 +1,9 @@
 """Snippets: the list, one to change, and what the composer shows behind a `/`."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 from msgspec.structs import replace
 
 from cortex.app import Cortex
@@ -11,11 +12,12 @@ from cortex.base.user import User
 from cortex.services.content.snippets import NAME_CHARS_MAX, TEXT_CHARS_MAX, SnippetRow
 from web.bodies import TEXT_BYTES, takes
 from web.chat_view import chat_context
-from web.deps import Text
+from web.deps import Number, Text
 from web.figures import counted
-from web.render import MORE, Context, NavEntry, described
+from web.render import MORE, Context, NavEntry, address, described, wants_fragment
 from web.routes import PageRouter
-from web.visit import UserVisit
+from web.stretch import Stretch, cut
+from web.visit import UserVisit, Visit
 
 router = PageRouter()
 HREF = "/snippets"
@@ -39,15 +41,20 @@ NAV = NavEntry(
 
 
 class SnippetContext(Context, frozen=True, kw_only=True):
-    """A form for a new snippet with the list below it, or for one that is to be changed."""
+    """A form for a snippet, a new one or one that is to be changed."""
 
-    snippets: Sequence[SnippetRow] = described("all that the person may use, by name", default=())
     id: str = described("the snippet's id, empty for a new one", default="")
     name: str = described("its name as typed or as kept", default="")
     text: str = described("its words as typed or as kept", default="")
     is_shared: bool = described("whether everybody here may use it", default=False)
     name_chars: int = described("how long a name may be", default=NAME_CHARS_MAX)
     text_chars: int = described("how long the words may be", default=TEXT_CHARS_MAX)
+
+
+class SnippetsContext(SnippetContext, frozen=True, kw_only=True):
+    """The list, with a form for a new one."""
+
+    snippets: Stretch[SnippetRow] = described("what the person may use, by name")
 
 
 class FittingContext(Context, frozen=True, kw_only=True):
@@ -57,14 +64,16 @@ class FittingContext(Context, frozen=True, kw_only=True):
 
 
 @router.get(HREF)
-async def show(visit: UserVisit) -> Response:
+async def show(visit: UserVisit, start: Number = 0) -> Response:
     """Return all that the person may use, and the form for a new one."""
-    return await visit.show("snippets.html", SnippetContext(snippets=await visit.services.snippets.list(visit.user)))
+    return await visit.show("snippets.html", SnippetsContext(snippets=await _stretch(visit, start)))
 
 
 @router.get(HREF + "/fitting")
 async def fitting(visit: UserVisit, q: str = "") -> Response:
-    """Return what fits what stands behind the `/`, as a fragment."""
+    """Return what fits what stands behind the `/`, a fragment; a page's visit is led to the list."""
+    if not wants_fragment(visit.request):
+        return RedirectResponse(HREF, 303)
     found = await visit.services.snippets.fitting(visit.user, q.strip().removeprefix("/")[:NAME_CHARS_MAX])
     return await visit.show("snippets.html", FittingContext(fitting=found), block="fitting")
 
@@ -76,8 +85,7 @@ async def add(visit: UserVisit, name: Text = "", text: Text = "", shared: Text =
     try:
         named = await visit.services.snippets.add(visit.user, name, text, is_shared=bool(shared))
     except UserError as refused:
-        rows = await visit.services.snippets.list(visit.user)
-        typed = SnippetContext(snippets=rows, name=name, text=text, is_shared=bool(shared))
+        typed = SnippetsContext(snippets=await _stretch(visit), name=name, text=text, is_shared=bool(shared))
         return await visit.show("snippets.html", typed, refused=refused)
     return visit.redirect(HREF, f"Saved. Type /{named} in a chat.")
 
@@ -123,3 +131,7 @@ async def restore(visit: UserVisit, snippet_id: str) -> Response:
     """Take a deletion back."""
     await visit.services.snippets.restore(visit.user, snippet_id)
     return visit.redirect(HREF, "Restored.")
+
+
+async def _stretch(visit: Visit, start: int = 0) -> Stretch[SnippetRow]:
+    return cut(await visit.services.snippets.list(visit.user), start, partial(address, HREF))

@@ -24,7 +24,7 @@ from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
 from cortex.storage.secrets import ADDRESSES, SecretsRepository
 
-LOOKED_AT = 100
+LOOKED_AT = 50
 
 
 class ChannelView(Struct, frozen=True, kw_only=True):
