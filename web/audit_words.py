@@ -25,6 +25,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "budget.removed": "removed the budget of {}",
         "budget.set": "set the budget of {}",
         "call.intended": "called the tool {}",
+        "chat.shared": "let {} read a chat",
         "coding.folder_allowed": "let coding agents work in {}",
         "coding.folder_revoked": "took back that coding agents work in {}",
         "coding.merged": "merged a coding agent's work into {}",
