@@ -93,6 +93,7 @@ class Shield:
         """They are asked at each request, as admins change them. An https address has browsers told to stay there."""
         self._app = app
         self._settings = settings
+        self._made_of: tuple[object, ...] = ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass what is ours on; answer 400 or 403 to the rest."""
@@ -120,8 +121,16 @@ class Shield:
             return await refused(scope, receive, send_with_headers)
         return await self._app(scope, receive, send_with_headers)
 
+    def _hosts(self) -> HostRule:
+        """The rule in force: made anew once what it is made of has changed, not at each request."""
+        now = self._settings
+        made_of = (now.host, now.container, now.public_url, tuple(now.allowed_hosts), now.allow_plain_http)
+        if made_of != self._made_of:
+            self._made_of, self._rule = made_of, host_rule(now)
+        return self._rule
+
     def _refused(self, scope: Scope) -> Response | None:
-        headers, hosts = Headers(scope=scope), host_rule(self._settings)
+        headers, hosts = Headers(scope=scope), self._hosts()
         is_probe = scope["path"] in OPEN_TO_PROBES and scope["method"] in SAFE_METHODS
         if not is_probe and not hosts.allows(headers.get("host", "")):
             return PlainTextResponse(_FOREIGN_HOST, 400)
