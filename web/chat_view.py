@@ -77,7 +77,7 @@ async def chat_context(
         earlier=page.earlier if page else None,
         is_past=before is not None,
         seq=page.seq if page else 0,
-        engine=(await visit.services.preferences.get(visit.user)).engine,
+        engine=composer.engine,
         composer=composer,
         figures=await visit.services.composer.figures(visit.user, composer, conversation),
         draft=draft,

@@ -174,8 +174,7 @@ class ConversationFeed(Feed):
     async def _run(self) -> None:
         page = await self._services.chat.log(self._user, self._cid)
         composer = await self._services.composer.composer(self._user, page.conversation)
-        self._window_tokens = composer.window_tokens
-        self._engine = (await self._services.preferences.get(self._user)).engine
+        self._window_tokens, self._engine = composer.window_tokens, composer.engine
         self._painter = await asyncio.to_thread(self._made, page, page.seq)
         self._seq = page.seq
         self.is_ready.set()

@@ -77,7 +77,8 @@ class Composer(Struct, frozen=True, kw_only=True):
     `chosen`: the model that was chosen for the conversation, "" for what the role says (`role_model`); it may be gone.
     `models`: those to choose from, none where there is no choice.
 
-    `recipe`: the conversation's own way of choosing tools, "" for the role's (`role_recipe`).
+    `recipe`: the conversation's own way of choosing tools, "" for the role's (`role_recipe`). `engine`: whether the
+    person looks at the figures under answers.
     """
 
     role: str
@@ -102,6 +103,7 @@ class Composer(Struct, frozen=True, kw_only=True):
     no_tools: Mapping[str, str] = field(default_factory=dict)
     takes_tools: bool = True
     drops_tools: bool = False
+    engine: bool = False
 
 
 class ComposerService(Struct, frozen=True, kw_only=True):
@@ -149,6 +151,7 @@ class ComposerService(Struct, frozen=True, kw_only=True):
             chosen=model,
             role_model=registry.first(current).name,
             models=await self.choices(registry, model),
+            engine=chosen.engine,
         )
 
     async def figures(self, user: User, composer: Composer, conversation: ConversationRow | None = None) -> ModeFigures:
