@@ -9,11 +9,13 @@ from tests.web.streams import following
 from tests.web.talks import talking_house
 from web.app import create_app
 
+# Gives a chat its title once its first answer is on the page: after the end of the way, whenever it comes to it.
+NAMES_LATER = "ModelTitles.name_chats"
 MOST = Most(modules=150, sessions=22, commits=12)
 
 
 async def test_a_message_stays_on_its_path(tmp_path: Path, scripted: ScriptedServer) -> None:
-    with Walk("Scheduler.keep_time", "JobRuns.look_after_slots") as walk:
+    with Walk("Scheduler.keep_time", "JobRuns.look_after_slots", NAMES_LATER) as walk:
         async with talking_house(tmp_path / "home", scripted) as talks:
             scripted.rules = [rule(".", "Water the fern.")]
             app = create_app(talks.living.cortex)
