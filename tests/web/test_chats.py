@@ -25,7 +25,7 @@ async def chats(house: Cortex, ada: Browser) -> list[str]:
 
 def listed(page: httpx.Response) -> set[str]:
     """The chats with a box, by title."""
-    return set(re.findall(r'<a href="/c/\w+"><span class="ct">(\w+)<', page.text))
+    return set(re.findall(r'</label><a href="/c/\w+"><span class="ct"[^>]*>(\w+)<', page.text))
 
 
 async def press(person: Browser, act: str, *ids: str, back: str = "") -> httpx.Response:

@@ -19,7 +19,8 @@ async def put(house: Cortex, ada: Browser, text: str, *, is_tainted: bool = Fals
 
 async def undo_of(ada: Browser) -> str:
     page = (await ada.get("/memory")).text
-    found = re.search(r'<form method="post" action="(/memory/[\w/-]+)"><button class="btn quiet">Undo', page)
+    form = r'<form method="post" action="(/memory/[\w/-]+)">(?:<input[^>]*>)?<button class="btn quiet">Undo'
+    found = re.search(form, page)
     assert found
     return found.group(1)
 

@@ -125,7 +125,8 @@ OF_THE_HOUSE = {  # these are everybody's
 }
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
-    "notice_id delivery_id device_id token token_id reminder_id run_id coding_id journal_id entry_id fact_id list_id"
+    "notice_id delivery_id device_id token token_id reminder_id run_id coding_id journal_id entry_id fact_id list_id "
+    "share_id snippet_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
 

@@ -148,6 +148,10 @@ async def test_thirty_messages_that_need_it_are_told_of_the_right_system(house: 
     assert wrong == {}
 
 
+async def test_a_push_needs_nothing_to_be_set_up(house: LivingHouse) -> None:
+    assert await titles(house, ["send a push notification to my phone that the cake is done"]) == [""]
+
+
 @pytest.mark.parametrize(("part", "most_wrong", "least_right"), [("first", 3, 25), ("second", 6, 18)])
 async def test_few_messages_of_every_day_are_told_of_what_they_do_not_need(
     house: LivingHouse, part: str, most_wrong: int, least_right: int
