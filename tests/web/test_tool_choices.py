@@ -125,8 +125,8 @@ async def test_a_message_without_an_answer_saved_nothing(talks: Talks, page: htt
     assert turn.ending
     assert turn.ending.tokens_saved == 0
     shown = (await page.get(f"/c/{cid}")).text
-    foot = re.findall(r'<a class="meta".*?</a>', shown, re.DOTALL)[-1]
-    assert ("saved" in foot, "dot on" in foot) == (False, False)
+    foot = re.findall(r'<footer class="foot">.*?</footer>', shown, re.DOTALL)[-1]
+    assert ("saved" in foot, 'class="place' in foot, "Answered" in foot) == (False, False, False)
     failure = re.findall(r'<div class="fail".*?</form>', shown, re.DOTALL)[-1]
     where = urlencode({"name": turn.model})
     assert f"/models/edit?{where}" in marks(failure).links
