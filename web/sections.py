@@ -22,7 +22,7 @@ class Section(Struct, frozen=True):
 
 
 SECTIONS = (
-    Section("you", "user", "You", "Name, time zone"),
+    Section("you", "user", "You", "Who you are, your time zone"),
     Section("look", "theme", "Look", "Theme, density, the engine"),
     Section("chats", "chat", "Chats", "Role, tools, how Cortex talks"),
     Section("notifications", "bell", "Notifications", "Phone, e-mail, quiet hours"),

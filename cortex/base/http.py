@@ -105,7 +105,8 @@ async def fetch(
     except httpx.TooManyRedirects as error:
         raise ToolFailed(f"{url} redirects more than {MAX_REDIRECTS} times.") from error
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-        raise ToolFailed(f"{url} could not be read: {str(error) or type(error).__name__}.") from error
+        what = "read" if method == "GET" else "reached"
+        raise ToolFailed(f"{url} could not be {what}: {str(error) or type(error).__name__}.") from error
     return FetchedPage(
         url=str(response.url),
         status=response.status_code,

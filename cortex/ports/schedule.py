@@ -54,10 +54,10 @@ class Reminder(Struct, frozen=True, kw_only=True):
 
 
 class Reminders(Protocol):
-    """One user's reminders that are still to come. Being due makes no model call."""
+    """One user's reminders that are not over. Being due makes no model call."""
 
     async def list(self) -> Sequence[Reminder]:
-        """All that are to come, the next first."""
+        """All that are to come or wait for an answer, the next first."""
         ...
 
     async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:

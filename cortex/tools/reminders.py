@@ -11,6 +11,7 @@ from cortex.ports.schedule import Reminder, Reminders, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.spec import Output
+from cortex.toolkit.words import NO_CHANGE
 
 SUMMARY = "reminders, alarms, timers"
 NEEDS = ("Reminders", "Timings")
@@ -100,7 +101,7 @@ async def reminders_remove(ctx: Ctx, reminder: str) -> Output:
 
 
 @tool(words="Delete all upcoming reminders", ends=True, idempotent=True)
-async def reminders_clear(ctx: Ctx) -> str:
+async def reminders_clear(ctx: Ctx) -> str | Output:
     """Delete all reminders, alarms and timers."""
     reminders = ctx.use(Reminders)
 
@@ -109,7 +110,7 @@ async def reminders_clear(ctx: Ctx) -> str:
 
     ids = (await ctx.target(find))["ids"]
     if not ids:
-        return "There was no reminder."
+        return Output(text="There was no reminder.", words=NO_CHANGE)
     await reminders.remove(ids)
     ctx.leave_undo(target="all", before={"ids": ids}, expected="", label="Put the reminders back")
     return f"Removed {_counted(len(ids))}."

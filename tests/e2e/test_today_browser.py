@@ -88,6 +88,17 @@ def test_a_task_is_dragged_to_its_place_by_its_handle(house: Daemon, ada: Caller
     assert names.all_inner_texts() == ["three", "one", "two"]
 
 
+def test_the_handle_lies_beside_the_tick_under_a_thumb(house: Daemon, ada: Caller, opens: Opens) -> None:
+    ada.post("/tasks", title="Thumb", list_name="thumbs")
+    page = go(opens(house.origin, ada.token, is_phone=True), "/tasks?list=thumbs")
+    grip, tick = page.locator(".line .grip").bounding_box(), page.locator(".line .ck").bounding_box()
+    assert grip
+    assert tick
+    assert grip["x"] + grip["width"] <= tick["x"]
+    page.touchscreen.tap(tick["x"] + 2, tick["y"] + tick["height"] / 2)
+    expect(page.locator(line(page, "Thumb"))).to_have_count(0)
+
+
 @pytest.mark.parametrize("has_script", [True, False], ids=["script", "plain"])
 def test_a_sentence_begins_a_chat(house: Daemon, ada: Caller, opens: Opens, has_script: bool) -> None:
     page = go(opens(house.origin, ada.token, has_script=has_script), "/today")

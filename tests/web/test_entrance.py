@@ -136,15 +136,27 @@ async def test_an_invited_person_chooses_a_password_and_is_in(
     assert ("Ada invited you" in who.text, "<b>Cleo</b>" in who.text) == (True, True)
     again = await visitor.post("/welcome", data={"token": token, "password": "x"})
     assert (again.status_code, "<b>Cleo</b>" in again.text) == (422, True)
+    assert "15 letters or more" in again.text, "what is asked for stays beside what was wrong"
     assert "too old" in (await visitor.post("/welcome/who", data={"token": "no"})).text
     data = {"token": token, "password": PASSWORD, "time_zone": "Asia/Tokyo"}
     answer = await visitor.post("/welcome", data=data)
-    assert answer.headers["location"] == "/"
+    assert answer.headers["location"] == "/start?open=notify", "who is new is not told anywhere yet"
+    assert "Turn on notifications" in (await visitor.get("/start?open=notify")).text
     assert (await house.accounts.named("Cleo")).time_zone == "Asia/Tokyo"
     assert (await visitor.get("/tasks")).status_code == 200
     assert ">invited<" not in (await ada.get("/admin/users")).text
     async with browser(app) as late:
         assert (await late.post("/welcome", data={"token": token, "password": PASSWORD})).status_code == 422
+
+
+async def test_a_new_password_of_somebody_who_hid_the_questions_leads_to_their_day(
+    house: Cortex, ada: Browser, bob: Browser, visitor: httpx.AsyncClient
+) -> None:
+    await house.first_steps.hide(bob.user, is_hidden=True)
+    link = re.search(r"/welcome#([\w-]+)", (await ada.post(f"/admin/users/{bob.user.id}/reset")).text)
+    assert link
+    answer = await visitor.post("/welcome", data={"token": link.group(1), "password": PASSWORD})
+    assert answer.headers["location"] == "/"
 
 
 async def test_what_stays_with_a_new_password_stays_unticked_after_a_refusal(

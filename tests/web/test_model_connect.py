@@ -222,6 +222,20 @@ async def test_a_key_that_only_the_list_takes_is_found_out_before_the_model_is_p
     assert ((await house.models.registry(ada.user)).default, len(scripted.log)) == (("scripted",), asked)
 
 
+async def test_a_choice_within_the_set_up_stays_there(house: Cortex, ada: Browser, scripted: ScriptedServer) -> None:
+    back = "/start?open=model"
+    listing = await connect(ada, preset="other", key=scripted.api_key, base_url=scripted.base_url, back=back)
+    assert 'hx-post="/models/connect/use"' in listing.text
+    part = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    sent = {"provider": "openai", "base_url": scripted.base_url, "back": back}
+    nothing = await ada.http.post("/models/connect/use", data=sent, headers=part)
+    assert (nothing.status_code, "Choose at least one" in nothing.text, "<html" in nothing.text) == (422, True, False)
+    added = await ada.http.post("/models/connect/use", data={**sent, "pick": "scripted"}, headers=part)
+    assert (added.status_code, added.headers["hx-redirect"]) == (204, back)
+    tools = await ada.post("/models/send-tools", name="scripted", back=back)
+    assert tools.headers["location"] == back
+
+
 async def test_two_files_of_one_name_are_told_apart_by_their_paths(house: Cortex, ada: Browser) -> None:
     paths = ["/srv/models/gemma-3-4b.gguf", "/srv/more/gemma-3-4b.gguf"]
     listed: dict[str, Page] = {

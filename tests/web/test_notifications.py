@@ -75,6 +75,13 @@ async def test_an_empty_panel_says_what_comes_there(ada: Browser) -> None:
     assert "remind me in 10 minutes" in panel
 
 
+async def test_the_panel_offers_to_notify_whoever_is_not_notified_anywhere_yet(house: Cortex, ada: Browser) -> None:
+    offer = 'href="/start?open=notify"'
+    assert offer in (await ada.fragment("/notifications/panel")).text
+    await added(house, ada)
+    assert offer not in (await ada.fragment("/notifications/panel")).text
+
+
 async def added(house: Cortex, person: Browser, name: str = "") -> str:
     target = push.Browser().target(ENDPOINT)
     view = await house.accounts.who(person.http.cookies["cortex"])

@@ -65,6 +65,8 @@ async def test_what_is_added_is_told_as_it_was_read_and_can_be_undone(house: Cor
     assert (row.text, row.repeat_s) == ("call <b>mum</b>", 300)
     page = (await ada.get("/reminders")).text
     assert ("<b>mum" in page, "&lt;b&gt;mum&lt;/b&gt;" in page) == (False, True)
+    assert "Will remind: call &lt;b&gt;mum&lt;/b&gt;, tomorrow 09:00" in page, "as people say it, not 2026-11-21"
+    assert "keep: tomorrow 09:00." in (await ada.get(f"/reminders/{row.id}")).text
     undo = re.search(r'action="(/reminders/\w+/remove)"', page)
     assert undo
     await ada.post(undo.group(1))

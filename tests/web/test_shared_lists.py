@@ -130,6 +130,7 @@ async def test_a_member_is_notified_once_of_a_list(house: Cortex, ada: Browser, 
     notices = (await house.notices.page(bob.user.id)).notices
     ((title, is_tainted),) = [(one.row.title, one.row.is_tainted) for one in notices]
     assert (title.endswith(": shopping"), is_tainted) == (True, True)
+    assert "under To do" in notices[0].row.text, "the page is called so"
 
 
 async def test_an_offered_list_shows_nothing_until_it_is_accepted(house: Cortex, ada: Browser, bob: Browser) -> None:

@@ -27,6 +27,23 @@ async def test_an_added_task_stands_in_its_list_and_in_the_table(house: Cortex, 
     assert "<html" not in page.text
 
 
+@pytest.mark.parametrize(
+    ("back", "into", "leads_to"),
+    [
+        ("/tasks", "Shopping", "/tasks?list=Shopping"),
+        ("/tasks?list=garden", "Shopping", "/tasks?list=Shopping"),
+        ("/tasks?list=Shopping&tabs=3", "Shopping", "/tasks?list=Shopping&tabs=3"),
+        ("/tasks", "inbox", "/tasks"),
+        ("/today", "Shopping", "/today"),
+    ],
+)
+async def test_the_page_goes_on_with_the_list_that_was_written_to(
+    ada: Browser, back: str, into: str, leads_to: str
+) -> None:
+    answer = await ada.post("/tasks", title="Milk", list_name=into, back=back)
+    assert answer.headers["location"] == leads_to
+
+
 async def test_a_task_without_words_is_refused_beside_its_field(house: Cortex, ada: Browser) -> None:
     answer = await ada.post("/tasks", title="  ")
     assert answer.status_code == 422

@@ -38,6 +38,12 @@ async def test_an_empty_day_offers_three_sentences_that_begin_a_chat(ada: Browse
     assert "<h2" not in _content(page), "a part with nothing is not drawn"
 
 
+async def test_the_day_says_how_far_the_set_up_is_until_that_is_hidden(house: Cortex, bob: Browser) -> None:
+    assert re.search(r'href="/start">\s*Set-up: \d of 2 done', (await bob.get("/today")).text)
+    await house.first_steps.hide(bob.user, is_hidden=True)
+    assert "Set-up:" not in (await bob.get("/today")).text
+
+
 async def test_late_tasks_stand_first_and_reminders_by_their_time(house: Cortex, ada: Browser) -> None:
     await house.tasks.create(ada.user, "Sign the form", list_name="family", due=_day().date())
     await house.tasks.create(ada.user, "Call the engineer", due=_day(-1).date())

@@ -10,7 +10,7 @@ from cortex.services.models.connecting import Listing, LocalServer
 from cortex.services.models.files import Slips
 from cortex.services.models.presets import Preset
 from web.deps import Text, Texts
-from web.render import Context, described
+from web.render import Context, described, wants_fragment
 from web.routes import PageRouter
 from web.security import local_path
 from web.visit import UserVisit, Visit
@@ -98,7 +98,11 @@ async def use(
     names = ", ".join(entry.name for entry in added[:3]) + (f" and {len(added) - 3} more" if len(added) > 3 else "")
     first = (await visit.services.models.registry(visit.user)).default[:1]
     answers = f" {first[0]} answers from now on." if first == (added[0].name,) else ""
-    return visit.redirect(local_path(back, "/models"), f"Added: {names}.{answers}")
+    answer = visit.redirect(local_path(back, "/models"), f"Added: {names}.{answers}")
+    if wants_fragment(visit.request):  # asked from within the page that it leads back to, which is loaded anew
+        answer.headers["HX-Redirect"] = answer.headers["location"]
+        answer.status_code = 204
+    return answer
 
 
 @router.post("/models/connect/forget")

@@ -25,6 +25,7 @@ from web.deps import Text, Texts
 from web.errors import not_found
 from web.render import MORE, Context, NavEntry, described, wants_fragment
 from web.routes import PageRouter
+from web.security import local_path
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
@@ -204,10 +205,10 @@ async def try_saved(visit: UserVisit, name: Text = "") -> Response:
 
 
 @router.post("/models/send-tools")
-async def send_tools(visit: UserVisit, name: Text = "") -> Response:
+async def send_tools(visit: UserVisit, name: Text = "", back: Text = "") -> Response:
     """Send tools to a model that did not call one in its test."""
     await visit.services.models.send_tools(visit.user, name)
-    return visit.redirect("/models", f"Tools are sent to {name}.")
+    return visit.redirect(local_path(back, "/models"), f"Tools are sent to {name}.")
 
 
 @router.post("/models/forget")

@@ -19,7 +19,8 @@ from cortex.services.reminders.reminders import (
     Snooze,
 )
 from web.deps import FormNumber, Number, Text
-from web.render import Context, Frame, NavEntry, address, described, wants_fragment
+from web.figures import moment
+from web.render import Context, Frame, NavEntry, address, described, wants_fragment, zone_of
 from web.routes import PageRouter
 from web.security import local_path
 from web.stretch import PAGE_ROWS, Stretch, cut, part
@@ -94,7 +95,7 @@ async def add(visit: UserVisit, words: Text = "", repeat_s: Text = "", back: Tex
         context = await _context(visit)
         context = replace(context, draft=words, draft_repeat=repeat_s)
         return await visit.show("reminders.html", context, refused=refused)
-    told = f"Will remind: {row.text}, {row.timing.words_in(visit.user.time_zone)}"
+    told = f"Will remind: {row.text}, {_timing_words(visit, row)}"
     place = local_path(back, HOME) + "#words"  # the browser puts the focus there, for the next one
     return visit.redirect(place, told, undo_href=f"{HOME}/{row.id}/remove")
 
@@ -274,6 +275,15 @@ async def _one(visit: Visit, reminder_id: str) -> ReminderContext:
         repeats=REPEATS,
         snoozes=SNOOZES,
     )
+
+
+def _timing_words(visit: Visit, row: ReminderRow) -> str:
+    """Return when it comes, as people say it; what was made of an unclear hour stays behind it."""
+    words = row.timing.words_in(visit.user.time_zone)
+    if row.timing.kind != "at" or row.next_at is None:
+        return words
+    _, opened, note = words.partition(" (")
+    return moment(row.next_at, zone_of(visit.user)) + opened + note
 
 
 def _seconds(typed: str) -> int | None:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Annotated, Self
+from urllib.parse import parse_qs, urlsplit
 
 from fastapi import Form
 from fastapi.responses import Response
@@ -112,12 +113,16 @@ async def add(
     """Add one and come back to the list."""
     try:
         day = visit.services.reminders.read_day(visit.user, due)
-        await visit.services.tasks.create(visit.user, title, list_name=list_name, due=day)
+        task = await visit.services.tasks.create(visit.user, title, list_name=list_name, due=day)
     except UserError as refused:
         context = await _context(visit)
         context = replace(context, draft=title, draft_list=list_name, draft_due=due)
         return await visit.show("tasks.html", context, refused=refused)
-    return visit.redirect(local_path(back, "/tasks"))
+    place = local_path(back, "/tasks")
+    shown = parse_qs(urlsplit(place).query).get("list", [""])[0]
+    if task.list_label not in (shown, INBOX) and urlsplit(place).path == NAV.href:
+        place = address(NAV.href, list=task.list_label)  # there it stands, and there the next one goes
+    return visit.redirect(place)
 
 
 @router.get("/tasks/{task_id}")

@@ -6,6 +6,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotAllowed, Throttled, UserError
+from cortex.base.user import User
 from cortex.services.accounts.accounts import Guest
 from web.deps import Services, Text, Texts
 from web.render import Context, described, respond
@@ -63,6 +64,13 @@ async def choose(
         guest = await services.accounts.guest(token.strip().removeprefix("#"))
         context = WelcomeContext(token=token, guest=guest, unticked=keep, error=refused.message, error_field=field)
         return respond(request, "welcome.html", context, status=422)
-    answer = RedirectResponse("/", 303)
+    answer = RedirectResponse(await _next(services, user), 303)
     set_login(request, answer, cookie)
     return answer
+
+
+async def _next(services: Services, user: User) -> str:
+    """Return the way to be told on this device, for whoever was not told anywhere yet; else the first page."""
+    left = await services.first_steps.left(user)
+    step = left.step("notify") if left else None
+    return "/start?open=notify" if step and not step.is_done else "/"

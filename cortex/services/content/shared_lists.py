@@ -132,7 +132,7 @@ class SharedLists(Struct, frozen=True, kw_only=True):
         values = NoticeValues(
             kind="message",
             title=f"{user.name} wants to share a list with you: {name}"[:200],
-            text="Accept or decline it on your Tasks page. Until you accept, you and your assistant see nothing of it.",
+            text="It waits under To do for your answer. Before you accept, neither you nor your assistant sees it.",
             path="/tasks",
             subject_id=list_id,
             is_tainted=True,  # a list's name is its owner's words

@@ -25,6 +25,7 @@ from cortex.storage.job_rows import JobRow, JobValues
 from cortex.toolkit.registry import Registry
 
 NAME_CHARACTERS = 80
+FIRST_WORDS = 40  # characters of a name that is made of the prompt
 PROMPT_CHARACTERS = 4_000
 SettingKind = Literal["number", "choice", "switch"]
 SettingGroup = Literal["role", "limits", "notices", "problems"]
@@ -238,7 +239,7 @@ def checked(form: JobForm, timing: Timing, known: JobChoices) -> JobValues:
     short = prompt or form.tool
     settings: dict[str, Any] = {name: one.value(name, getattr(form, name)) for name, one in SETTINGS.items()}
     return JobValues(
-        name=_text(form.name or " ".join(short.split())[:40], "name", NAME_CHARACTERS, "Give it a name."),
+        name=_text(form.name or _first_words(short), "name", NAME_CHARACTERS, "Give it a name."),
         kind=kind,
         prompt=prompt,
         tool=form.tool if kind == "call" else "",
@@ -258,6 +259,12 @@ def checked(form: JobForm, timing: Timing, known: JobChoices) -> JobValues:
         is_tainted=False,
         is_private=False,
     )
+
+
+def _first_words(text: str) -> str:
+    """As many whole words as make a name; the beginning of one that is longer by itself."""
+    words = " ".join(text.split())
+    return words if len(words) <= FIRST_WORDS else words[: FIRST_WORDS + 1].rpartition(" ")[0] or words[:FIRST_WORDS]
 
 
 def _text(text: str, field: str, most: int, empty: str) -> str:

@@ -262,9 +262,10 @@ class UserReminders(Struct, frozen=True, kw_only=True):
     user_id: str
 
     async def list(self) -> Sequence[Reminder]:
-        """All that are to come, the next first."""
+        """All that are to come or wait for an answer, the next first."""
         rows = await self._rows.list(("planned", "due", "snoozed"))
-        return [_reminder(row, row.wakes_at) for row in rows if row.wakes_at is not None]
+        times = [(row, row.wakes_at or row.due_at) for row in rows]
+        return sorted((_reminder(row, at) for row, at in times if at is not None), key=lambda one: one.next_at)
 
     async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
         """A new one; the one that stands under this id already is handed back."""

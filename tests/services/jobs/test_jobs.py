@@ -92,6 +92,19 @@ async def test_another_persons_job_is_unknown(house: LivingHouse) -> None:
 
 
 @pytest.mark.parametrize(
+    ("prompt", "name"),
+    [
+        ("Tell Ada and Ben the weather and our tasks", "Tell Ada and Ben the weather and our"),
+        ("sum up\nthe news", "sum up the news"),
+        ("x" * 60, "x" * 40),
+    ],
+)
+async def test_a_job_without_a_name_takes_the_first_whole_words(house: LivingHouse, prompt: str, name: str) -> None:
+    job = await jobs_of(house).add(house.admin, replace(DAILY, name="", prompt=prompt))
+    assert job.name == name
+
+
+@pytest.mark.parametrize(
     ("form", "field", "says"),
     [
         (replace(DAILY, when="when mum comes"), "when", "I can't read"),

@@ -350,14 +350,16 @@ async def test_open_pages_are_told_to_look_again(desk: Desk) -> None:
     assert desk.rung == [desk.ann.id] * 3
 
 
-async def test_the_tools_see_what_is_to_come_only(desk: Desk) -> None:
+async def test_the_tools_see_what_is_to_come_and_what_waits_for_an_answer(desk: Desk) -> None:
     tool = desk.reminders.for_user(desk.ann.id)
     row = await desk.reminders.add(desk.ann, "take the bread out in 20 minutes")
     await desk.reminders.add(desk.ann, "stretch every day at 12")
     assert [one.text for one in await tool.list()] == [BREAD, "stretch"]
     desk.clock.forward(minutes=20)
     await desk.fire_due()
-    assert [one.text for one in await tool.list()] == ["stretch"], "it was told, and is not told again"
+    assert [one.text for one in await tool.list()] == [BREAD, "stretch"], "it stands under Now until it is answered"
+    await desk.reminders.acknowledge(desk.ann.id, row.id)
+    assert [one.text for one in await tool.list()] == ["stretch"]
     assert await tool.remove([row.id]) == 1
     assert await tool.restore([row.id]) == 1
     with pytest.raises(ToolFailed):
