@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cortex.base.server_settings import row_of
 from cortex.base.settings import Settings
 
 CSP = (
@@ -51,8 +52,8 @@ SECURE_COOKIE = "__Host-cortex"
 COOKIE_LIFE_S = 30 * 24 * 3600
 
 _FOREIGN_HOST = (
-    "This server does not answer to the host name in this address. Its administrator can add the name in Settings, or "
-    "as CORTEX_ALLOWED_HOSTS or CORTEX_PUBLIC_URL.\n"
+    "This server does not answer to the host name in this address. Its administrator can add the name in "
+    f"{row_of('allowed_hosts')}.\n"
 )
 _OTHER_SITE = "Refused: the request came from another site.\n"
 _RENAMED = (

@@ -15,6 +15,8 @@ from cortex.base import scan
 from cortex.base.browsers import browser_name
 from cortex.base.hidden import holds_hiding, is_hiding
 from cortex.base.json_text import parsed
+from cortex.base.server_settings import GROUPS, in_words, row_of
+from cortex.base.user import User
 from cortex.services.chat import deed_words
 from cortex.services.chat.transcript_views import dom_id
 
@@ -28,6 +30,8 @@ ROLE_TITLES = {
     "admin": "Administration",
 }
 META = "meta"  # the category of the tools that find and call other tools
+_ROWS = {(group.id, kind.name): str(escape(row_of(kind.name))) for group in GROUPS for kind in group.kinds}
+_ROW = re.compile(r"Settings, [^,“]+, “[^”]+”")
 _LONG_BLANK = re.compile(r" {24,}|\n{4,}")
 
 
@@ -149,6 +153,19 @@ def dom(part_id: str, prefix: str, turn_id: str) -> str:
     return dom_id(prefix, turn_id, part_id)
 
 
+def with_rows(text: str | Markup, user: User | None) -> Markup:
+    """Return the text with the rows of the page of settings that it names as links, for an admin."""
+    words = escape(text)
+    if user is None or not user.is_admin:
+        return words
+
+    def link(found: re.Match[str]) -> str:
+        place = next((f"?open={group}#f-{name}" for (group, name), row in _ROWS.items() if row == found[0]), "")
+        return f'<a class="link" href="/admin/settings{place}">{found[0]}</a>' if place else found[0]
+
+    return Markup(_ROW.sub(link, words))  # noqa: S704  (escaped above; the address is of our own names)
+
+
 FILTERS = {
     "browser": browser_name,
     "by_category": by_category,
@@ -160,6 +177,7 @@ FILTERS = {
     "capitalize_first": capitalize_first,
     "role_title": role_title,
     "dom": dom,
+    "in_words": in_words,
     "kind": kind,
     "left_out": left_out,
     "markdown": markdown,
@@ -168,4 +186,5 @@ FILTERS = {
     "breakable": breakable,
     "span": span,
     "visible": visible,
+    "with_rows": with_rows,
 }

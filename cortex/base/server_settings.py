@@ -4,6 +4,7 @@ What was given outside (environment, `.env`, command line) wins: `Settings.model
 `services/upkeep/server_settings.py` does.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from cortex.base import scan
 from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
-from cortex.base.settings import HIDDEN, Settings
+from cortex.base.settings import HIDDEN, PREFIX, Settings
 
 Value = str | bool | int | float | tuple[str, ...] | list[str] | None
 Shape = Literal["text", "number", "switch", "choice", "secret"]
@@ -147,6 +148,7 @@ EXTRAS = {
     "otel_endpoint": ("opentelemetry.sdk", "Its packages are missing. Install Cortex with the extra 'otel' first."),
 }
 KINDS = {kind.name: kind for group in GROUPS for kind in group.kinds}
+_VARIABLE = re.compile(rf"\b{PREFIX}([A-Z0-9_]+)")
 
 
 def kind_of(name: str) -> SettingKind:
@@ -220,6 +222,22 @@ def put_in_force(settings: Settings, texts: Mapping[str, str], *, is_start: bool
     return InForce(
         wrong=wrong, waits=frozenset(name for name in late if getattr(made, name) != getattr(settings, name))
     )
+
+
+def row_of(name: str) -> str:
+    """Say where a person changes a setting: the pages make a link of it for an admin."""
+    group = next(one for one in GROUPS if KINDS[name] in one.kinds)
+    return f"Settings, {group.title}, “{KINDS[name].label}”"
+
+
+def in_words(text: str) -> str:
+    """Return a text of the host with its variables called as the page of settings calls them."""
+
+    def label(found: re.Match[str]) -> str:
+        kind = KINDS.get(found[1].lower())
+        return f"“{kind.label}”" if kind else found[0]
+
+    return _VARIABLE.sub(label, text)
 
 
 def refusal(settings: Settings, *, has_account: bool) -> str:

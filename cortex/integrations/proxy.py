@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cortex.base.address import named
 from cortex.base.clock import ticks_s
 from cortex.base.http import open_client
+from cortex.base.server_settings import row_of
 from cortex.base.web_address import web_place
 
 TIMEOUT_S = 10.0
@@ -59,7 +60,7 @@ def _changed(public_url: str, seen: _Seen) -> list[str]:
     if seen.scheme != parts.scheme:
         found.append(
             f"Cortex takes its requests for {seen.scheme}, so logins do not stay: let it send X-Forwarded-Proto, and "
-            "set CORTEX_TRUSTED_PROXIES to the address that it connects from."
+            f"name the address that it connects from in {row_of('trusted_proxies')}."
         )
     return found
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from cortex.base import scan
 from cortex.base.errors import DeliveryError, UserError
+from cortex.base.server_settings import row_of
 from cortex.base.web_address import web_place
 from cortex.notify.context import ChannelContext
 
@@ -64,8 +65,8 @@ def checked_url(text: str, hosts: frozenset[tuple[str, int]]) -> str:
         raise UserError("Leave name and password out of the address; they have a field of their own.", field="address")
     if parts.scheme == "http" and place not in hosts:
         raise UserError(
-            "Write https://. Only servers inside your network that an administrator named in CORTEX_NOTIFY_HOSTS "
-            "are reached without it.",
+            "Write https://. Without it, only servers are reached that whoever runs Cortex named in "
+            f"{row_of('notify_hosts')}.",
             field="address",
         )
     return url

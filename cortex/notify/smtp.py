@@ -15,6 +15,7 @@ from msgspec import Struct
 from cortex.base.address import named
 from cortex.base.dial import vetted
 from cortex.base.errors import DeliveryError, NotAllowed, chain
+from cortex.base.server_settings import row_of
 from cortex.notify.context import SmtpServer
 from cortex.notify.words import cut, one_line
 
@@ -113,7 +114,8 @@ def _trust(ca_file: str) -> ssl.SSLContext:
         try:
             context.load_verify_locations(cafile=ca_file)
         except OSError:
-            raise DeliveryError("CORTEX_SMTP_CA_FILE cannot be read as a certificate.", fate="refused") from None
+            text = f"The certificate file cannot be read. Whoever runs Cortex corrects it in {row_of('smtp_ca_file')}."
+            raise DeliveryError(text, fate="refused") from None
     return context
 
 
@@ -134,20 +136,23 @@ def _failure(server: SmtpServer, error: Exception) -> DeliveryError:
                 f"The mail server refuses the recipient {names}: {answers[0]}", fate="later" if is_later else "refused"
             )
         case aiosmtplib.SMTPAuthenticationError():
-            text = "The mail server refuses the login; an administrator checks CORTEX_SMTP_USER and _PASSWORD."
+            text = f"The mail server refuses the login. Whoever runs Cortex checks it in {row_of('smtp_user')}."
             return _answered(server, text, error)
         case aiosmtplib.SMTPSenderRefused():
-            text = f"The mail server refuses the sender {server.sender} (CORTEX_SMTP_FROM)."
+            text = f"The mail server refuses the sender {server.sender}, which stands in {row_of('smtp_from')}."
             return _answered(server, text, error)
         case aiosmtplib.SMTPResponseException():
             return _answered(server, "The mail server refuses.", error)
     links = list(chain(error))
     if any(isinstance(one, ssl.SSLCertVerificationError) for one in links):
         reason = next(one.verify_message for one in links if isinstance(one, ssl.SSLCertVerificationError))
-        hint = "For a server of your own: CORTEX_SMTP_CA_FILE."
+        hint = f"For a server of your own, whoever runs Cortex names its certificate in {row_of('smtp_ca_file')}."
         return DeliveryError(f"The mail server's certificate cannot be trusted: {reason}. {hint}", fate="later")
     if any(isinstance(one, ssl.SSLError) for one in links):
-        text = f"{server.host}:{server.port} does not speak TLS so; 465 wants CORTEX_SMTP_SECURITY=tls, 587 starttls."
+        text = (
+            f"{server.host}:{server.port} does not speak TLS so. Port 465 wants tls, 587 starttls: whoever runs Cortex "
+            f"changes it in {row_of('smtp_security')}."
+        )
         return DeliveryError(text, fate="refused")
     if any(isinstance(one, TimeoutError) for one in links):
         return DeliveryError(f"The mail server {server.host} did not answer in time.", fate="later")
@@ -156,7 +161,10 @@ def _failure(server: SmtpServer, error: Exception) -> DeliveryError:
             f"The mail server {server.host}:{server.port} could not be reached, or hung up.", fate="later"
         )
     if "auth" in str(error).lower():
-        text = "The mail server takes no login on this port; try 587, or leave CORTEX_SMTP_USER empty."
+        text = (
+            "The mail server takes no login on this port. Whoever runs Cortex tries 587, or empties "
+            f"{row_of('smtp_user')}."
+        )
         return DeliveryError(text, fate="refused")
     return DeliveryError(f"The mail could not be handed over: {_plain(server, str(error))}", fate="refused")
 

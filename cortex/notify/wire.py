@@ -15,6 +15,7 @@ from cortex.base.address import named as named_policy
 from cortex.base.errors import DeliveryError, NotAllowed, ToolFailed, chain
 from cortex.base.http import FetchedPage, fetch, open_client
 from cortex.base.json_text import parsed
+from cortex.base.server_settings import row_of
 from cortex.notify.context import ChannelContext
 from cortex.notify.posting import HttpAnswer, place_of
 from cortex.notify.words import cut, one_line
@@ -49,7 +50,7 @@ async def post(
             )
     except NotAllowed as error:
         raise DeliveryError(
-            f"{error.message} An administrator can allow it in CORTEX_NOTIFY_HOSTS.", fate="refused"
+            f"{error.message} Whoever runs Cortex can allow it in {row_of('notify_hosts')}.", fate="refused"
         ) from None
     except ToolFailed as error:  # its words show the whole address
         is_unknown = not isinstance(error.__cause__, httpx.ConnectError | httpx.ConnectTimeout | httpx.InvalidURL)

@@ -95,7 +95,7 @@ async def test_a_certificate_that_nobody_vouches_for_ends_it_before_the_login(se
     certificate = self_made_certificate(tmp_path)
     mailbox = Mailbox()
     async with mail_server(mailbox, security=security, certificate=certificate) as server:
-        with pytest.raises(DeliveryError, match=r"cannot be trusted: self-signed.*CORTEX_SMTP_CA_FILE") as caught:
+        with pytest.raises(DeliveryError, match=r"cannot be trusted: self-signed.*“Certificate file”") as caught:
             await mailer(server).send(PLAIN, ADA)
     assert caught.value.fate == "later"
     assert mailbox.mails == []
@@ -118,14 +118,14 @@ async def test_starttls_that_the_server_lacks_is_never_passed_over() -> None:
 
 async def test_tls_to_a_port_that_speaks_plain_says_which_setting_is_wrong() -> None:
     async with mail_server(Mailbox()) as server:
-        with pytest.raises(DeliveryError, match="CORTEX_SMTP_SECURITY"):
+        with pytest.raises(DeliveryError, match="Settings, E-mail, “Encryption”"):
             await mailer(replace(server, security="tls")).send(PLAIN, ADA)
 
 
 async def test_a_wrong_password_is_said_and_not_shown() -> None:
     mailbox = Mailbox()
     async with mail_server(mailbox) as server:
-        with pytest.raises(DeliveryError, match=r"refuses the login.*CORTEX_SMTP_USER.*535") as caught:
+        with pytest.raises(DeliveryError, match=r"refuses the login.*“User name”.*535") as caught:
             await mailer(replace(server, password="wrong horse")).send(PLAIN, ADA)
     assert caught.value.fate == "refused"
     assert "wrong horse" not in caught.value.message
@@ -158,7 +158,7 @@ async def test_a_refused_sender_is_named() -> None:
     mailbox = Mailbox()
     mailbox.refusals[SENDER] = "553 not yours"
     async with mail_server(mailbox) as server:
-        with pytest.raises(DeliveryError, match=r"sender cortex@.* .CORTEX_SMTP_FROM.*553 not yours") as caught:
+        with pytest.raises(DeliveryError, match=r"sender cortex@.*“Sender address”.*553 not yours") as caught:
             await mailer(server).send(PLAIN, ADA)
     assert caught.value.fate == "refused"
 

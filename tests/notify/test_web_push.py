@@ -236,7 +236,7 @@ async def test_an_endpoint_inside_the_network_is_never_reached(place: str) -> No
     with Loopback() as server:
         endpoint = place.format(port=server.place[1])
         channel = CHANNEL.open(ChannelContext(site=SITE, vapid=VAPID))
-        with pytest.raises(DeliveryError, match="CORTEX_NOTIFY_HOSTS") as caught:
+        with pytest.raises(DeliveryError, match="“Servers in your network”") as caught:
             await channel.send(PLAIN, Browser().target(endpoint))
     assert caught.value.fate == "refused"
     assert server.seen == []

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from cortex.base import scan
 from cortex.base.contact import mail_address
 from cortex.base.errors import DeliveryError, ToolFailed, UserError
+from cortex.base.server_settings import row_of
 from cortex.base.settings import Settings
 from cortex.notify import ChannelContext, ChannelField, ChannelKind, ready
 from cortex.notify.context import SmtpServer, smtp_from
@@ -69,7 +70,8 @@ def _open(context: ChannelContext) -> Email:
 
 def _lacks(settings: Settings) -> str:
     is_set = smtp_from(settings) is not None
-    return "" if is_set else "Mail server and sender are missing in the server's settings."
+    missing = f"Mail server and sender are missing. Whoever runs Cortex enters them in {row_of('smtp_host')}."
+    return "" if is_set else missing
 
 
 CHANNEL = ChannelKind(

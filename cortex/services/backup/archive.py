@@ -279,8 +279,8 @@ def _opened(path: Path, passphrase: str) -> Iterator[tarfile.TarFile]:
         if envelope.is_sealed(path):
             if not passphrase:
                 raise UserError(
-                    "The backup is encrypted: enter its passphrase in CORTEX_BACKUP_PASSPHRASE, --passphrase-stdin, "
-                    "or in the field on the set-up page.",
+                    "The backup is encrypted: enter its passphrase in the field on the set-up page, or let the command "
+                    "read it by --passphrase-stdin.",
                     field="passphrase",
                 )
             file = stack.enter_context(io.BufferedReader(envelope.OpeningReader(file, passphrase)))

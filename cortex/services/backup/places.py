@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from cortex.base import private, scan
 from cortex.base.errors import UserError
+from cortex.base.server_settings import row_of
 from cortex.base.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def place_of(settings: Settings, to: str = "") -> "Folder | Store":
             raise UserError(f"Each backup would hold all earlier ones: keep them outside of HOME, or in {str(own)!r}.")
         return Folder(folder)
     if not (settings.backup_s3_endpoint and settings.backup_s3_key_id and settings.backup_s3_secret):
-        raise UserError("A store needs CORTEX_BACKUP_S3_ENDPOINT, CORTEX_BACKUP_S3_KEY_ID and CORTEX_BACKUP_S3_SECRET.")
+        raise UserError(f"A store needs an S3 address, key id and secret: {row_of('backup_s3_endpoint')}.")
     bucket, _, prefix = where.removeprefix("s3://").partition("/")
     s3 = scan.load("cortex.services.backup.s3")  # httpx is heavy: loaded where there is a store
     reached = s3.Bucket(

@@ -23,6 +23,7 @@ from cortex.base.clock import ticks_s
 from cortex.base.database_needs import refuse_unfit
 from cortex.base.errors import ConfigError
 from cortex.base.serve_lock import clock_moved_s, is_served, server_of
+from cortex.base.server_settings import row_of
 from cortex.base.settings import Settings, unknown_variables
 from cortex.base.user import User
 from cortex.integrations.sandbox import Sandbox
@@ -308,13 +309,13 @@ class Doctor(Struct):
         state = self.backups.state()
         age_h = age_of(state, self.db.clock())
         if age_h is None:
-            mend = "`cortex backup`, or the page Backups; CORTEX_BACKUP_NIGHTLY makes one every night."
+            mend = f"`cortex backup`, or the page Backups; one every night: {row_of('backup_nightly')}."
             return warn("backup", f"There is none yet. {state.error}".strip(), mend)
         text = f"The last one is {age_h:,.0f} h old."
         if state.error:
             return bad("backup", f"{text} The next failed: {state.error}", "See Backups.")
         if age_h > BACKUP_OLD_H:
-            return warn("backup", text, "`cortex backup`, or set CORTEX_BACKUP_NIGHTLY.")
+            return warn("backup", text, f"`cortex backup`; one every night: {row_of('backup_nightly')}.")
         return good("backup", " ".join((text, *backup_advice(self.settings))))
 
     async def _systems(self) -> list[Finding]:
@@ -356,7 +357,7 @@ class Doctor(Struct):
             text = f"Cannot listen on {place}: {os.strerror(error.errno or 0)}."
             if error.errno == errno.EADDRINUSE and (is_served(settings.home) or settings.is_postgresql):
                 return warn("port", text, "Fine when it is Cortex that runs there.")
-            return bad("port", text, "End what uses it, or choose another one by CORTEX_PORT.")
+            return bad("port", text, f"End what uses it, or choose another one: {row_of('port')}.")
         return good("port", f"{place} is free.")
 
     def _clock(self) -> list[Finding]:

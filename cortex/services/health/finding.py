@@ -70,7 +70,7 @@ OUTGOING = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 async def proxy_finding(public_url: str) -> Finding:
     """Return what a proxy does to requests and answers; asks the public address over the network."""
     if not public_url:
-        return good("proxy", "CORTEX_PUBLIC_URL is not set, so there is no proxy.")
+        return good("proxy", "No public address is set, so there is no proxy.")
     try:
         faults = await scan.load("cortex.integrations.proxy").faults(public_url)
     except (OSError, CortexError) as error:

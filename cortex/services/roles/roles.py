@@ -281,7 +281,7 @@ def _key(name: str) -> str:
 def max_rounds(setting: int, entry: ModelEntry, role: Role, own: int | None, job_id: str = "") -> tuple[int, str]:
     """The rounds in force and where they come from: setting -> model -> role -> conversation or job; the last wins."""
     levels = (
-        ("CORTEX_MAX_ROUNDS", setting),
+        ("the server", setting),
         (f"model {entry.name}", entry.max_rounds),
         (f"role {role.name}", role.max_rounds),
         ("this job" if job_id else "this conversation", own),

@@ -26,6 +26,7 @@ from cortex.base.server_settings import (
     Value,
     as_text,
     default_of,
+    in_words,
     kind_of,
     put_in_force,
     refusal,
@@ -239,7 +240,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         made = with_texts(self.settings, {name: text for name, text in texts.items() if text})
         tried = next((name for name in changes if KINDS[name].is_tried), "")
         if tried and (why := refusal(made, has_account=True)):
-            raise UserError(why, field=tried)
+            raise UserError(in_words(why), field=tried)
         if "port" in changes:
             await asyncio.to_thread(_must_be_free, made)
 

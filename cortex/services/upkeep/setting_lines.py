@@ -1,7 +1,6 @@
 """The server's settings as the page and `cortex settings` show them: value, origin, what may be done. No secret."""
 
 import os
-import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from cortex.base.server_settings import (
     as_text,
     choices_of,
     default_of,
+    in_words,
     shape_of,
 )
 from cortex.base.settings import HIDDEN, PREFIX, Settings
@@ -139,7 +139,7 @@ def _plain_line(
         typed="" if name in HIDDEN else as_text(value),
         default=as_text(default),
         origin=where if is_outside else "default",
-        description=_in_labels(Settings.model_fields[name].description or ""),
+        description=in_words(Settings.model_fields[name].description or ""),
         shape=shape_of(name),
         choices=choices_of(name),
     )
@@ -162,16 +162,6 @@ def _trial(settings: Settings, rows: Sequence[ServerSettingRow]) -> Trial | None
 def _given_outside() -> frozenset[str]:
     env_file = Path(".env")
     return frozenset(name.upper() for name in dotenv_values(env_file)) if env_file.is_file() else frozenset()
-
-
-def _in_labels(text: str) -> str:
-    """The description with other settings called as the page calls them."""
-
-    def label(found: re.Match[str]) -> str:
-        kind = KINDS.get(found[1].lower())
-        return f"“{kind.label}”" if kind else found[0]
-
-    return re.sub(rf"\b{PREFIX}([A-Z0-9_]+)", label, text)
 
 
 def _shown(name: str, value: Any) -> str:  # Any: a setting's value

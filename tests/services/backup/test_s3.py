@@ -150,7 +150,7 @@ async def test_a_store_that_is_away_is_told(tmp_path: Path) -> None:
 
 
 def test_a_store_needs_its_settings(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="CORTEX_BACKUP_S3_ENDPOINT"):
+    with pytest.raises(UserError, match="“S3 address”"):
         place_of(Settings(home=tmp_path, backup_to="s3://house"))
 
 
