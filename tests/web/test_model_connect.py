@@ -329,3 +329,19 @@ async def test_what_a_server_is_found_to_be_is_kept_with_models_that_were_added_
         await ada.post("/models", **typed, previous="old", max_rounds="3")
         (entry,) = (await house.models.registry(ada.user)).own
         assert (entry.engine, entry.max_rounds) == ("llamacpp", 3), "the form does not show it, and does not lose it"
+
+
+async def test_a_card_says_what_a_message_costs_before_it_is_connected(house: Cortex, ada: Browser) -> None:
+    page = (await ada.get("/models/connect")).text
+    cards = dict(re.findall(r'id="pv-(\w+)">(.*?)</details>\s*(?=<details class="pv"|</div>)', page, re.DOTALL))
+    assert set(cards) == {one.id for one in house.models.presets}
+    for preset in house.models.presets:
+        says = {
+            "free": "Free: it runs here." in cards[preset.id],
+            "priced": bool(re.search(r"about \$0\.\d+ to \$\d\.\d+ for a message", cards[preset.id])),
+            "unknown": "Price unknown" in cards[preset.id],
+        }
+        right = (
+            "free" if preset.is_local and preset.id != "litellm" else "unknown" if preset.takes_address else "priced"
+        )
+        assert [name for name, is_said in says.items() if is_said] == [right], preset.id

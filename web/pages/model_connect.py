@@ -6,6 +6,7 @@ from fastapi.responses import Response
 
 from cortex.base.errors import Conflict, CortexError, ProviderError, UserError
 from cortex.ports.model_lists import ListedModel
+from cortex.services.models import prices
 from cortex.services.models.connecting import Listing, LocalServer
 from cortex.services.models.files import Slips
 from cortex.services.models.presets import Preset
@@ -149,7 +150,7 @@ async def _page(
 ) -> Response:
     errors = _errors(refused)
     context = ModelConnectContext(
-        presets=visit.services.models.presets,
+        presets=await prices.offered(visit.services.models.presets),
         preset=preset,
         base_url=base_url,
         ca=ca,

@@ -13,6 +13,7 @@ from cortex.app import Cortex
 from cortex.base.errors import ConfigError, Conflict, CortexError, UserError
 from cortex.base.model import OFFLINE, ModelEntry, assumed_window
 from cortex.base.user import User
+from cortex.services.models import prices
 from cortex.services.models.files import FileFact, FileTest, Slips, host_of
 from cortex.services.models.models import RegistryFault
 from cortex.services.models.presets import Preset
@@ -274,7 +275,7 @@ async def _list(visit: Visit, *, report: TestReport | None = None) -> ModelsCont
     return ModelsContext(
         registry=registry,
         names=[("", "none"), *((entry.name, entry.name) for entry in registry.entries), (OFFLINE.name, "offline demo")],
-        presets=visit.services.models.presets,
+        presets=await prices.offered(visit.services.models.presets),
         hosts={entry.name: host_of(entry.provider, entry.base_url) for entry in registry.own},
         waiting_at=host_of(registry.waiting.provider, registry.waiting.base_url) if registry.waiting else "",
         report=report,

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from cortex.base.errors import CortexError, NotAllowed, UserError
 from cortex.services.health.first_steps import FirstSteps
 from cortex.services.health.opening import OpeningService, Way
+from cortex.services.models import prices
 from cortex.services.models.presets import Preset
 from cortex.services.models.probe import TestReport
 from cortex.services.notices.addresses import ChannelView
@@ -200,5 +201,5 @@ async def _page(visit: Visit, *, opened: str | None = None, way: str = "") -> St
         trial_ends=min((row.trial_ends_at for row in rows.values() if row.trial_ends_at), default=None),
         devices=await services.devices.list(visit.user),
         tells=[one for one in await services.addresses.views(visit.user) if one.kind.on_first_day],
-        presets=services.models.presets,
+        presets=await prices.offered(services.models.presets),
     )

@@ -11,7 +11,7 @@ class Preset(Struct, frozen=True, kw_only=True):
     """A provider as the form offers it. `base_url` "" = the maker's own, or none that is fixed: then `example` is set.
 
     `keys_url`: where a key is made, "" = none. `is_local`: a server that people run on their own machine, mostly
-    without a key.
+    without a key. `message_usd`: what a usual message costs, from most of its models to most of them; None: not known.
     """
 
     id: str
@@ -21,6 +21,7 @@ class Preset(Struct, frozen=True, kw_only=True):
     example: str = ""
     keys_url: str = ""
     is_local: bool = False
+    message_usd: tuple[float, float] | None = None
 
     @property
     def takes_address(self) -> bool:

@@ -6,7 +6,7 @@ Works offline and may be behind the providers' own lists; a price typed into the
 import json
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -63,6 +63,22 @@ def price(provider: str, model: str, base_url: str) -> Price:
     each = (plain, output, plain if cached is None else cached, plain if written is None else written)
     input_usd, output_usd, cached_usd, written_usd = (round(float(one or 0), 6) for one in each)
     return Price(input_usd=input_usd, output_usd=output_usd, cached_usd=cached_usd, written_usd=written_usd)
+
+
+@lru_cache(maxsize=32)
+def span_usd(provider: str, base_url: str, tokens: tuple[int, int], day: date) -> tuple[float, float] | None:
+    """Return what a message of so many tokens in and out costs with most models of a provider on that day.
+
+    The cheapest and the dearest tenth are left out: old ones, and those that nobody chats with.
+    """
+    place = _by_address(base_url) if base_url else _by_id(provider)
+    if place is None:
+        return None
+    moment = datetime.combine(day, time(12), UTC)
+    rows = filter(None, (_now(row, moment) for row in _rows(place)))
+    each = [sum(count * (_at(price, 0) or 0) for count, price in zip(tokens, row, strict=False)) for row in rows]
+    costs = sorted(one / _MILLION for one in each if one)
+    return (costs[len(costs) // 10], costs[len(costs) * 9 // 10]) if costs else None
 
 
 def _five(prices: list[Any]) -> list[Any]:
@@ -153,6 +169,11 @@ def _providers() -> list[list[Any]]:
 
 @lru_cache(maxsize=8)  # the longest takes .7 MB, and one names five others
 def _models(place: int) -> list[list[Any]]:
+    """The rows of one provider, kept."""
+    return _rows(place)
+
+
+def _rows(place: int) -> list[list[Any]]:
     """The rows of one provider."""
     counts = [each[4] for each in _providers()]
     start = 1 + sum(counts[:place])

@@ -6,13 +6,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cortex.base import clock
 from cortex.base.messages import Usage
 from cortex.base.model import OFFLINE, ModelEntry, Price
 from cortex.ports.model_lists import ListedModel
 from cortex.services.models import price_data
+from cortex.services.models.presets import Preset
 from cortex.services.models.registry import is_home
 
 _MILLION = 1_000_000
+USUAL_PROMPT_TOKENS = 3_000  # the words, a few tools and some of what was said before
 USUAL_ANSWER_TOKENS = 300  # about 200 words: nobody knows how long an answer will be
 
 
@@ -37,6 +40,21 @@ async def filled(
         }
         sizes = [model.context_tokens or price_data.context_tokens(provider, model.id, base_url) for model in models]
         return tuple(replace(one, context_tokens=size) for one, size in zip(models, sizes, strict=True)), known
+
+    return await asyncio.to_thread(all_of_them)
+
+
+async def offered(presets: Sequence[Preset]) -> Sequence[Preset]:
+    """The presets with what a message costs there before anything is connected."""
+
+    def all_of_them() -> Sequence[Preset]:
+        day, usual = clock.now().date(), (USUAL_PROMPT_TOKENS, USUAL_ANSWER_TOKENS)
+        return tuple(
+            one
+            if one.takes_address
+            else replace(one, message_usd=price_data.span_usd(one.provider, one.base_url, usual, day))
+            for one in presets
+        )
 
     return await asyncio.to_thread(all_of_them)
 
