@@ -54,8 +54,13 @@ def long_day(on: date) -> str:
     return f"{on.day} {_LONG_MONTHS[on.month - 1]}"
 
 
-def plain_day(on: date) -> str:
-    """24 Dec 2026, for a field that reads it again."""
+def plain_day(on: date | str) -> str:
+    """24 Dec 2026, for a field that reads it again; what was typed there and is no written day stays as it is."""
+    if isinstance(on, str):
+        try:
+            on = date.fromisoformat(on)
+        except ValueError:
+            return str(on)
     return f"{on.day} {on:%b} {on.year}"
 
 

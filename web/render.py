@@ -225,6 +225,7 @@ class Renderer:
                 "due": figures.due,
                 "local_day": _in_zone(figures.local_day),
                 "long_day": figures.long_day,
+                "plain_day": figures.plain_day,
                 "weekday": figures.weekday,
                 "clock": _in_zone(figures.clock),
                 "day": _in_zone(figures.day),

@@ -121,7 +121,7 @@ async def test_a_slip_in_a_task_stands_beside_its_field_and_what_was_typed_is_ke
     assert 'aria-describedby="f-due-e"' in answer.text
     assert "the ferns" in answer.text
     added = await ada.post("/tasks", title="Milk", due="soon")
-    assert 'aria-describedby="due-error"' in added.text
+    assert 'aria-describedby="new-due-e"' in added.text
 
 
 async def test_news_of_a_fragment_come_with_it(house: Cortex, ada: Browser) -> None:

@@ -51,7 +51,7 @@ async def test_a_field_stands_for_each_argument(hand: Browser) -> None:
     page = (await hand.get(CREATE)).text
     assert 'for="f-title">title' in page
     assert ">due (optional)" in page
-    assert 'name="a.due" type="date"' in page
+    assert 'data-writes="f-due"' in page
     assert 'name="a.priority" type="number"' in page
     assert CREATE in marks(await hand.get("/admin/tools/task_create")).links
     assert "Default: inbox." in page
@@ -96,7 +96,7 @@ async def test_it_stands_in_the_runs_and_its_trace_and_not_in_the_sidebar(alive:
     [
         ({}, "This is needed."),
         ({"a.title": "x", "a.priority": "9"}, "Must be at most 3."),
-        ({"a.title": "x", "a.due": "soon"}, "Must be a date, such as 2026-11-23."),
+        ({"a.title": "x", "a.due": "soon"}, "Write a day such as tomorrow"),
         ({"json": '{"title": 5}'}, "title: must be text"),
         ({"json": '{"title": "x", "colour": "red"}'}, "colour: is not known here"),
         ({"json": "{title"}, "This is not JSON"),

@@ -1,6 +1,7 @@
 """One call that waits for its person: looked at once more, or with its arguments as a form. Works without script."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from fastapi.responses import Response
 
@@ -64,7 +65,7 @@ async def answer(visit: UserVisit, approval_id: str) -> Response:
         return visit.redirect(back_to(back), "Denied.")
     found = await visit.services.call_changes.editable(visit.user, approval_id)
     typed = {name.removeprefix(ARGUMENT): text for name, text in form.items() if name.startswith(ARGUMENT)}
-    made = read(found.tool, typed)
+    made = read(found.tool, typed, partial(visit.services.reminders.read_day, visit.user))
     if made.faults or form.get("choice") != "changed":
         return await _page(visit, found, typed, back, faults=made.faults)
     try:

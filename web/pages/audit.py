@@ -11,13 +11,12 @@ from fastapi import Query
 from fastapi.responses import Response, StreamingResponse
 
 from cortex.base.errors import UserError
-from cortex.base.user import User
 from cortex.services.accounts.people import AccountRow
 from cortex.services.health.audit_log import MEND, AuditFilter, AuditRow, AuditVerdict
 from web.audit_words import ToldRow, tell
 from web.render import ADMIN, Context, NavEntry, described, zone_of
 from web.routes import PageRouter
-from web.visit import ReauthedAdminVisit
+from web.visit import ReauthedAdminVisit, Visit
 
 router = PageRouter()
 HREF = "/admin/audit"
@@ -59,7 +58,7 @@ async def show(
     people = await visit.services.accounts.all_accounts()
     error, which = "", AuditFilter()
     try:
-        which = _filter(visit.user, people, person, kind, since, until)
+        which = _filter(visit, people, person, kind, since, until)
     except UserError as refused:
         error = refused.message
     names = {one.id: one.name for one in people}
@@ -88,7 +87,7 @@ async def export(
 ) -> Response:
     """All rows that are meant as a file: a sheet, or a JSON value a line."""
     people = await visit.services.accounts.all_accounts()
-    which = _filter(visit.user, people, person, kind, since, until)
+    which = _filter(visit, people, person, kind, since, until)
     names = {one.id: one.name for one in people}
     headers = {"Content-Disposition": f'attachment; filename="cortex-audit.{form}"'}
     pieces = visit.services.audit_log.export(visit.user, which)
@@ -125,28 +124,25 @@ def _values(row: AuditRow, names: Mapping[str, str]) -> dict[str, str | int]:
     return {**values, "at": row.at.isoformat(), "person": names.get(row.actor, "")}
 
 
-def _filter(user: User, people: Sequence[AccountRow], person: str, kind: str, since: str, until: str) -> AuditFilter:
+def _filter(visit: Visit, people: Sequence[AccountRow], person: str, kind: str, since: str, until: str) -> AuditFilter:
     """The filter; days are the reader's own. UserError for a day that is none."""
     name = next((one.name for one in people if one.id == person), "")
-    until_day = _day(until)
+    since_day, until_day = _day(visit, since, "since"), _day(visit, until, "until")
     return AuditFilter(
         person=person,
         name=name,
         kind=kind,
-        since=_begin(user, _day(since)),
-        until=_begin(user, until_day + timedelta(days=1) if until_day else None),
+        since=_begin(visit, since_day),
+        until=_begin(visit, until_day + timedelta(days=1) if until_day else None),
     )
 
 
-def _begin(user: User, day: date | None) -> datetime | None:
-    return datetime.combine(day, time(), zone_of(user)) if day else None
+def _begin(visit: Visit, day: date | None) -> datetime | None:
+    return datetime.combine(day, time(), zone_of(visit.user)) if day else None
 
 
-def _day(text: str) -> date | None:
-    try:
-        found = date.fromisoformat(text) if text else None
-    except ValueError as error:
-        raise UserError("Enter a date such as 2026-11-23.") from error
+def _day(visit: Visit, typed: str, field: str) -> date | None:
+    found = visit.services.reminders.read_day(visit.user, typed, field, is_past=True)
     if found and not 2000 <= found.year <= 9000:
         raise UserError("Enter a date between the years 2000 and 9000.")
     return found

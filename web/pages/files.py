@@ -48,6 +48,7 @@ class FilesContext(Context, frozen=True, kw_only=True):
     accepted: str = described("what the dialog of the browser offers", default=ACCEPTED)
     taken: str = described("the sentence on what is taken", default=TAKEN)
     limit_mb: int = described("what one file may have")
+    at_once_mb: int = described("what the files of one form may have together")
     errors: Sequence[str] = described("why some were not taken", default=())
 
 
@@ -240,5 +241,6 @@ async def _list(
         is_cut=is_cut,
         space=await visit.services.documents.space(visit.user),
         limit_mb=visit.services.settings.upload_mb,
+        at_once_mb=AT_ONCE * visit.services.settings.upload_mb,
         errors=errors,
     )

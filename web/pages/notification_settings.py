@@ -81,7 +81,8 @@ async def save(
 ) -> Response:
     """Keep the choices. `told`: kinds that go out at all; `way`: kind and channel, such as job.email."""
     try:
-        quiet = f"{quiet_from}-{quiet_to}" if quiet_from or quiet_to else ""
+        start, end = (visit.services.reminders.read_clock(words, "quiet") for words in (quiet_from, quiet_to))
+        quiet = f"{start}-{end}" if start or end else ""
         await visit.services.notification_preferences.change(
             visit.user,
             quiet=quiet,

@@ -1,6 +1,7 @@
 """Admin: call a tool by hand. A form made of its schema; the call goes through the gate, and its result is shown."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fastapi.responses import Response
@@ -73,7 +74,7 @@ async def call(visit: ReauthedAdminVisit, tool: str) -> Response:
         whole=form.get(WHOLE, ""),
         sure=form.get("sure", ""),
     )
-    made = read(sheet.tool, typed.values, typed.whole)
+    made = read(sheet.tool, typed.values, partial(visit.services.reminders.read_day, visit.user), typed.whole)
     if made.faults:
         return await _page(visit, sheet, typed, faults=made.faults)
     try:

@@ -33,6 +33,7 @@ NOTHING = "Enter what to remind you of."
 AHEAD = 3
 WRITTEN = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%d.%m.%Y")
 NO_DAY = "Write a day such as tomorrow, Friday, 24 Dec or 24.12.2026."
+NO_CLOCK = "Write a time such as 22:00 or 10 pm."
 CLEARED = "reminders.cleared"  # what was taken away together last
 
 
@@ -82,8 +83,11 @@ class RemindersService(Struct, frozen=True, kw_only=True):
             )
         return timing, times
 
-    def read_day(self, user: User, words: str) -> date | None:
-        """Return the day that the words mean now, past ones too; None for no words. UserError for what is no day."""
+    def read_day(self, user: User, words: str, field: str = "due", *, is_past: bool = False) -> date | None:
+        """Return the day that the words mean now; None for no words. UserError for what is no day.
+
+        `is_past`: a weekday, or a date without its year, is the last one and not the next.
+        """
         typed, today = words.strip(), self.runtime.clock().astimezone(ZoneInfo(user.time_zone)).date()
         if not typed:
             return None
@@ -94,10 +98,24 @@ class RemindersService(Struct, frozen=True, kw_only=True):
         try:
             timing = self.timings.read(typed, morning, "UTC")
         except ToolFailed as refused:
-            raise UserError(NO_DAY, field="due") from refused
+            raise UserError(NO_DAY, field=field) from refused
         if timing.kind != "at":
-            raise UserError(NO_DAY, field="due")
-        return datetime.fromisoformat(timing.expression).date()
+            raise UserError(NO_DAY, field=field)
+        found = datetime.fromisoformat(timing.expression).date()
+        return _last(typed.casefold(), found) if is_past and found > today else found
+
+    def read_clock(self, words: str, field: str) -> str:
+        """Return the time of day that the words mean, as 22:00; "" for no words. UserError for what is none."""
+        if not words.strip():
+            return ""
+        try:
+            timing = self.timings.read(f"every day at {words.strip()}", self.runtime.clock(), "UTC")
+        except ToolFailed as refused:
+            raise UserError(NO_CLOCK, field=field) from refused
+        minute, hour, *days = timing.expression.split()
+        if days != ["*", "*", "*"] or not (minute.isdigit() and hour.isdigit()):
+            raise UserError(NO_CLOCK, field=field)
+        return f"{int(hour):02}:{int(minute):02}"
 
     async def listing(self, user: User, *, query: str = "", start: int = 0, most: int = 50) -> ReminderListing:
         """All that is to come, those that have all words of `query`, and a stretch of the past from `start` on."""
@@ -302,6 +320,14 @@ def _values(text: str, timing: Timing, repeat_s: int | None, *, is_tainted: bool
         repeat_s=repeat_s,
         is_tainted=is_tainted,
     )
+
+
+def _last(typed: str, coming: date) -> date:
+    """Return the day a week or a year before the coming one, where it was named by a weekday or without a year."""
+    if coming.strftime("%b").casefold() in typed or f"{coming.day}." in typed:
+        is_leap = (coming.month, coming.day) == (2, 29)
+        return coming.replace(year=coming.year - 1, day=28 if is_leap else coming.day)
+    return coming - timedelta(days=7) if coming.strftime("%a").casefold() in typed else coming
 
 
 def _written(typed: str) -> date | None:

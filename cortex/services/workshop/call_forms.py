@@ -4,18 +4,21 @@ Pure. `web/pages/tool_call.py` and `approval_edit.py` call it; the gate checks t
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import Any, Literal
 
 from msgspec import Struct
 from pydantic import ValidationError
 
+from cortex.base.errors import UserError
 from cortex.base.form_words import what_is_wrong
 from cortex.base.json_text import parsed
 from cortex.toolkit.spec import Tool
 from cortex.toolkit.words import label
 
 Kind = Literal["text", "date", "number", "choice", "list", "json"]
+ReadDay = Callable[[str], date | None]
 WHOLE = "json"
 TRUTH = (("true", "yes"), ("false", "no"))
 
@@ -49,10 +52,10 @@ def fields_of(tool: Tool) -> tuple[CallField, ...]:
     return tuple(_field(name, nodes[name], name in required) for name in _names(tool))
 
 
-def read(tool: Tool, typed: Mapping[str, str], whole: str = "") -> Read:
-    """The arguments from the fields; `whole`: JSON that stands in place of all of them."""
+def read(tool: Tool, typed: Mapping[str, str], read_day: ReadDay, whole: str = "") -> Read:
+    """The arguments from the fields; `whole`: JSON that stands in place of all of them; `read_day`: of typed words."""
     faults: dict[str, str] = {}
-    values = _object(whole, faults) if whole.strip() else _values(tool, typed, faults)
+    values = _object(whole, faults) if whole.strip() else _values(tool, typed, read_day, faults)
     if not faults:
         faults = _checked(tool, values, is_whole=bool(whole.strip()))
     return Read(arguments="" if faults else json.dumps(values, ensure_ascii=False), faults=faults)
@@ -116,7 +119,7 @@ def _kind(node: Mapping[str, Any], kind: str) -> tuple[Kind, tuple[tuple[str, st
     return "json", ()
 
 
-def _values(tool: Tool, typed: Mapping[str, str], faults: dict[str, str]) -> dict[str, Any]:
+def _values(tool: Tool, typed: Mapping[str, str], read_day: ReadDay, faults: dict[str, str]) -> dict[str, Any]:
     """Return what was typed into each field; a blank one is left out, and stands for the default."""
     values: dict[str, Any] = {}
     for field in fields_of(tool):
@@ -125,11 +128,11 @@ def _values(tool: Tool, typed: Mapping[str, str], faults: dict[str, str]) -> dic
             if field.is_required:
                 faults[field.name] = "This is needed."
             continue
-        values[field.name] = _value(field, said, faults)
+        values[field.name] = _value(field, said, read_day, faults)
     return values
 
 
-def _value(field: CallField, said: str, faults: dict[str, str]) -> Any:
+def _value(field: CallField, said: str, read_day: ReadDay, faults: dict[str, str]) -> Any:
     if field.kind == "list":
         return [row.strip() for row in said.splitlines() if row.strip()]
     if field.options == TRUTH:
@@ -140,6 +143,13 @@ def _value(field: CallField, said: str, faults: dict[str, str]) -> Any:
         except ValueError as error:
             faults[field.name] = f"This is not JSON: {error}."
             return None
+    if field.kind == "date":
+        try:
+            day = read_day(said)
+        except UserError as refused:
+            faults[field.name] = refused.message
+            return None
+        return day.isoformat() if day else None
     return said if field.kind == "text" else said.strip()
 
 

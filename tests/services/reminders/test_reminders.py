@@ -364,3 +364,45 @@ async def test_the_tools_see_what_is_to_come_and_what_waits_for_an_answer(desk: 
     assert await tool.restore([row.id]) == 1
     with pytest.raises(ToolFailed):
         desk.reminders.timings.read("never", desk.clock(), BERLIN)
+
+
+@pytest.mark.parametrize(
+    ("words", "day"),
+    [
+        ("yesterday", -1),
+        ("today", 0),
+        ("tomorrow", 1),
+        ("", None),
+    ],
+)
+async def test_a_day_is_read_from_words(desk: Desk, words: str, day: int | None) -> None:
+    today = desk.clock().date()
+    read = desk.reminders.read_day(desk.ann, words)
+    assert read == (None if day is None else today + timedelta(days=day))
+
+
+async def test_a_day_behind_us_is_the_last_one_of_its_name(desk: Desk) -> None:
+    today = desk.clock().date()
+    for back in range(1, 7):
+        day = today - timedelta(days=back)
+        assert desk.reminders.read_day(desk.ann, f"{day:%A}", is_past=True) == day
+    day = today - timedelta(days=20)
+    assert desk.reminders.read_day(desk.ann, f"{day.day} {day:%b}", is_past=True) == day
+    assert desk.reminders.read_day(desk.ann, f"{day.day} {day:%b}") == day.replace(year=day.year + 1)
+    with pytest.raises(UserError) as refused:
+        desk.reminders.read_day(desk.ann, "soon", "since", is_past=True)
+    assert refused.value.field == "since"
+
+
+@pytest.mark.parametrize(
+    ("words", "clock"),
+    [("22:00", "22:00"), ("7:30", "07:30"), ("10 pm", "22:00"), ("half past nine in the evening", "21:30"), (" ", "")],
+)
+async def test_a_time_of_day_is_read_from_words(desk: Desk, words: str, clock: str) -> None:
+    assert desk.reminders.read_clock(words, "quiet") == clock
+
+
+@pytest.mark.parametrize("words", ["late", "every day at 9", "tomorrow at 9", "in 2 hours", "9 and 10 pm"])
+async def test_what_is_no_time_of_day_is_refused(desk: Desk, words: str) -> None:
+    with pytest.raises(UserError, match="22:00"):
+        desk.reminders.read_clock(words, "quiet")
