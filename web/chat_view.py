@@ -4,11 +4,13 @@ Not a page: `web/pages/chat.py`, `turns.py`, `agents.py` and `whole.py` call it.
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
+from cortex.base.clock import now
 from cortex.base.errors import NotFound
 from cortex.base.ids import new_id
 from cortex.base.media import ACCEPTED
@@ -24,6 +26,7 @@ from web.sse import TurnViewContext, open_streams
 from web.visit import Visit
 
 AS_ROLE = "-"  # no model is called so; an empty field of a form cannot be told from a missing one
+JUST_BEGUN = timedelta(minutes=1)  # the first message leads to the page of its chat, and the caret goes with it
 OLD_FROM = 8  # turns above the newest eight begun are skipped by the browser's layout until they come into view
 
 
@@ -41,6 +44,9 @@ class ChatContext(TurnViewContext, frozen=True, kw_only=True):
     composer: Composer = described("what can be set before sending")
     figures: ModeFigures = described("what each tool mode sends")
     draft: str = described("text to begin with", default="")
+    has_caret: bool = described(
+        "whether what is typed goes to the composer at once: in a new chat, and after its start"
+    )
     is_temporary: bool = described("whether nothing of it is kept once it ends", default=False)
     steps: FirstSteps | None = described("what is left to set up, in a new chat", default=None)
     attached: Sequence[Any] = described("files that go with the draft", default=())
@@ -81,6 +87,7 @@ async def chat_context(
         composer=composer,
         figures=await visit.services.composer.figures(visit.user, composer, conversation),
         draft=draft,
+        has_caret=conversation is None or now() - conversation.created_at < JUST_BEGUN,
         is_temporary=conversation.source == "temporary" if conversation else is_temporary,
         attached=await visit.services.documents.named(visit.user, attached) if attached else (),
         upload_bytes=visit.services.documents.limit_bytes,

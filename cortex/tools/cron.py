@@ -14,7 +14,7 @@ from cortex.ports.schedule import Job, Jobs, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.spec import CallPreview, Output
-from cortex.toolkit.words import NO_CHANGE, counted, indented, one_line, short
+from cortex.toolkit.words import NO_CHANGE, counted, indented, short
 
 SUMMARY = "jobs that run on a schedule"
 NEEDS = ("Jobs", "Timings")
@@ -52,6 +52,11 @@ def _prompt(prompt: str) -> str:
     return asked
 
 
+def _title(name: str, asked: str) -> str:
+    """Call a job by its name, else by the first words of what it does."""
+    return " ".join(name.split())[:NAME_CHARACTERS] or " ".join(asked.split())[:40]
+
+
 async def _can_add(ctx: Ctx, prompt: str, when: str, name: str) -> None:
     _prompt(prompt)
     _times(ctx, when)
@@ -62,13 +67,15 @@ async def _preview(ctx: Ctx, prompt: str, when: str, name: str) -> CallPreview:
     zone = ctx.user.time_zone
     nexts = [short_moment(at, zone, ctx.now) for at in times]
     is_once = timing.kind == "at"
-    title = f"Schedule once: {nexts[0]}" if is_once else f"Schedule: {timing.words_in(zone)}, next {nexts[0]}"
-    facts = [f"Name: {one_line(name)}"] if name.strip() else []
-    facts += [f"When: {nexts[0] if is_once else timing.words}", f"Next: {', '.join(nexts)} ({zone})"]
-    return CallPreview(title=title, detail="\n".join([*facts, "What to do:", *indented(prompt)]))
+    moments = f"once, {nexts[0]}" if is_once else timing.words_in(zone)
+    facts = [f"When: {nexts[0] if is_once else timing.words}", f"Next: {', '.join(nexts)} ({zone})"]
+    return CallPreview(
+        title=f"Schedule “{_title(name, _prompt(prompt))}” {moments}",
+        detail="\n".join([*facts, "What to do:", *indented(prompt)]),
+    )
 
 
-@tool(words="Schedule: {when}", risk="high", idempotent=True, check=_can_add, preview=_preview)
+@tool(words="Schedule[ “{name}”] {when}", risk="high", idempotent=True, check=_can_add, preview=_preview)
 async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
     """Schedule a job: a prompt you will run at these times.
 
@@ -78,7 +85,7 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
         name: A short name.
     """
     asked = _prompt(prompt)
-    title = " ".join(name.split())[:NAME_CHARACTERS] or " ".join(asked.split())[:40]
+    title = _title(name, asked)
 
     async def find() -> dict[str, Any]:
         timing, times = _times(ctx, when)

@@ -56,7 +56,7 @@ def test_a_program_gets_a_token_asks_and_is_shut_out(house: Daemon, ada: Caller,
                     )
                 ]
             )
-            poll(lambda: "Needs your approval" in ada.get("/notifications").text)
+            poll(lambda: "Needs your OK" in ada.get("/notifications").text)
             page = go(window, "/notifications")
             page.locator("#main a[href^='/c/']").first.click()
             page.get_by_role("button", name="Deny").click()

@@ -1,6 +1,7 @@
 """What people write in any script: it is read from its own side, and no page is wider than its screen for it."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,6 +23,7 @@ WORDS = {
     "unbroken": "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2,
 }
 FROM_THE_RIGHT = ("arabic", "hebrew")
+ADMIN, MEMBER = "أمينة الخطيب", "דניאל כהן"  # what a page shows of people is read from its own side too
 # The elements whose own words begin with such a script and are read from the left all the same.
 WRONG_WAY = """words => {
   const found = new Set(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -32,10 +34,18 @@ WRONG_WAY = """words => {
     if (style.direction !== 'rtl' && style.unicodeBidi !== 'plaintext') found.add(one.outerHTML.slice(0, 110));
   }
   for (const box of document.querySelectorAll('input[type=text],input[type=search],input:not([type]),textarea'))
-    if (words.some(word => box.value.startsWith(word)) && getComputedStyle(box).direction !== 'rtl')
+    if (words.some(word => box.value.startsWith(word)) && !box.matches('.vh')
+        && getComputedStyle(box).direction !== 'rtl')
       found.add(box.outerHTML.slice(0, 110));
   return [...found];
 }"""
+
+
+@pytest.fixture(scope="module")
+def ada(house: Daemon) -> Iterator[Caller]:
+    """The admin, whose name is written from the right."""
+    with Caller(house) as caller:
+        yield caller.set_up(ADMIN)
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +85,54 @@ def written(house: Daemon, ada: Caller) -> tuple[str, ...]:
         paths += sorted({*re.findall(rf'href="({path}/[^"/?]+)"', ada.get(path).text)})[:7]
     journals = re.findall(r'<tr id="journal-(\w+)"', ada.get("/journals").text)
     paths += [f"/journals/{one}" for one in journals[:2]]
-    return tuple(path for path in paths if ada.get(path).status_code == 200)
+    return tuple(path for path in (*paths, *_engine_pages(ada)) if ada.get(path).status_code == 200)
+
+
+def _engine_pages(ada: Caller) -> list[str]:
+    """Let names of people, lists, models, tokens and folders stand wherever an admin reads them; the paths of that."""
+    arabic, hebrew = WORDS["arabic"], WORDS["hebrew"]
+    ada.invite(MEMBER).__exit__()
+    chat = ada.send("new", f"add {arabic} to my shopping list")
+    ada.until_idle(chat)
+    ada.post("/account/tokens", name=arabic[:24].strip(), role="orchestrator", limit_tokens="100000")
+    ada.post("/skills", example="1")
+    ada.post("/snippets", name=hebrew[:15].strip(), text=arabic)
+    ada.post("/admin/budgets", kind="user", limit_tokens="900000", limit_usd="2.50", at_limit="stop")
+    ada.post("/notes", name=f"{hebrew[:12].strip()}")
+    asked = ada.send("new", f"run `echo {arabic}` in the shell")
+    poll(lambda: 'class="ask ' in ada.get(f"/c/{asked}").text)
+    turn = re.findall(r'href="/turns/(\w+)/why', ada.get(f"/c/{chat}").text)[0]
+    people = re.findall(r"/admin/users/(\w+)/disable", ada.get("/admin/users").text)
+    member = [f"/admin/users/{one}/disable" for one in people[:1]]
+    job = re.findall(r'<tr id="job-(\w+)"', ada.get("/jobs").text)[0]
+    ada.post(f"/jobs/{job}/run")
+    poll(lambda: "Transcript" in ada.get(f"/jobs/{job}/runs?show=done").text)
+    task_list = re.findall(r'href="(/lists\?name=[^"]+)"', ada.get(f"/tasks?list={arabic[:20].strip()}").text)
+    approvals = re.findall(r'href="(/approvals/\w+)"', ada.get("/admin/approvals").text)
+    return [
+        *("/admin/users", "/admin/audit", "/admin/approvals", "/admin/budgets", "/admin/health", "/admin/tools"),
+        *("/usage?person=all&by=person", "/usage?by=conversation", "/runs?person=all", f"/runs/{turn}", "/health"),
+        *(f"/turns/{turn}/why", f"/runs?conversation={chat}", f"/c/{asked}", "/account/tokens", "/account/you"),
+        *("/account/keys", "/account/data", "/account/delete", "/snippets", "/skills", "/admin/roles", "/more"),
+        *(f"/jobs/{job}/runs", f"/jobs/{job}/lists", f"/jobs/{job}/address", f"/c/{chat}/share", f"/c/{chat}/delete"),
+        *(
+            "/stop-all",
+            "/start",
+            "/models/connect",
+            "/admin/backups",
+            "/admin/coding",
+            "/admin/integrations",
+            "/shared",
+        ),
+        *("/admin/settings", "/notifications/settings", "/account/devices", *member, *task_list[:1], *approvals[:1]),
+    ]
 
 
 def test_every_page_reads_a_text_from_its_own_side(
     house: Daemon, ada: Caller, written: tuple[str, ...], opens: Opens
 ) -> None:
     window = opens(house.origin, ada.token)
-    starts = [WORDS[script].split()[0] for script in FROM_THE_RIGHT]
+    starts = [ADMIN, MEMBER, *(WORDS[script].split()[0] for script in FROM_THE_RIGHT)]
     wrong = {path: found for path in written if (found := go(window, path).evaluate(WRONG_WAY, starts))}
     assert wrong == {}, "\n".join(f"{path} {line}" for path, found in wrong.items() for line in found)
 

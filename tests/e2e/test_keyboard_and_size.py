@@ -119,6 +119,17 @@ def test_the_whole_job_by_keyboard_and_enter_never_approves(house: Daemon, ada: 
     expect(page.locator("details.tool")).to_have_class("tool ok")
 
 
+def test_the_second_message_is_typed_where_the_first_was(house: Daemon, ada: Caller, opens: Opens) -> None:
+    page = new_chat(opens(house.origin, ada.token))
+    page.keyboard.type("add rice to my shopping list")
+    page.keyboard.press("Enter")
+    expect(page.locator(".turn.bot .foot")).to_have_count(1)
+    page.keyboard.type("note the nuts, no rush")  # with the caret elsewhere its first letter opens a new chat
+    page.keyboard.press("Enter")
+    expect(page.locator(".turn.user .said").last).to_have_text("note the nuts, no rush")
+    expect(page.locator(".turn.bot .foot")).to_have_count(2)
+
+
 def test_shift_enter_breaks_the_line_and_alt_enter_asks_without_tools(house: Daemon, ada: Caller, opens: Opens) -> None:
     page = new_chat(opens(house.origin, ada.token))
     page.fill("#text", "one")

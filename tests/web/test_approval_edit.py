@@ -34,7 +34,10 @@ async def test_a_card_speaks_and_what_its_person_edits_is_what_runs(talks: Talks
     cid, request = await asked_for(talks, page, Use("cron_add", JOB, is_blind=True))
     card = (await page.get(f"/c/{cid}")).text
     assert "Needs your OK" in card
-    assert re.search(r"09:00, next \w{3} \d+ \w{3} 09:00\?</h3>", card)
+    asked = re.search(r'<h3 class="ask-q".*?</h3>', card, re.DOTALL)
+    assert asked
+    assert re.sub("<[^>]+>", "", asked[0]) == "Schedule “Water the flowers.” every day at 09:00?"
+    assert re.search(r"<dt>Next</dt><dd[^>]*>\w{3} \d+ \w{3} 09:00", card)
     assert f'href="/approvals/{request}/edit?back=/c/{cid}"' in card
     form = (await page.get(f"/approvals/{request}/edit?back=/c/{cid}")).text
     assert 'for="f-when"' in form

@@ -71,7 +71,7 @@ def notice_values(
     """
     return NoticeValues(
         kind="approval",
-        title=f"Needs your approval: {asked.verb}",
+        title=f"Needs your OK: {asked.verb}",
         text="\n".join(part for part in (asked.detail, asked.why) if part),
         path=f"/c/{conversation_id}",
         urgency="important",
