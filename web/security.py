@@ -21,15 +21,6 @@ CSP = (
     "manifest-src 'self'; worker-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'"
 )
-# Of the one page that may stand in a frame of ours (`pages/whole.py`): it is in no origin and loads nothing, and what
-# is drawn there can lead the frame nowhere else, by the `frame-src` of the page around it.
-FRAMED = {
-    "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
-    "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; media-src data: blob:; form-action 'none'; "
-    "frame-ancestors 'self'; base-uri 'none'",
-    "X-Frame-Options": "SAMEORIGIN",
-    "X-DNS-Prefetch-Control": "off",
-}
 # Of what holds bytes from outside: even shown by itself it is in no origin, runs nothing and loads nothing.
 INERT = {"Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'; base-uri 'none'"}
 HEADERS = {
@@ -60,6 +51,21 @@ _RENAMED = (
     "Or a proxy changes the host name: let it pass on the browser's (nginx: proxy_set_header Host $http_host;). "
     "docs/proxies.md has settings that work.\n"
 )
+
+
+def framed(nonce: str) -> dict[str, str]:
+    """Headers of the one page that may stand in a frame of ours (`pages/whole.py`): in no origin, it loads nothing.
+
+    Of scripts only that with the nonce runs. No policy keeps a script from the network: WebRTC heeds none, and a
+    refused navigation still asks for the place's name.
+    """
+    return {
+        "Content-Security-Policy": f"sandbox allow-scripts; default-src 'none'; script-src 'nonce-{nonce}'; "
+        "style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; frame-ancestors 'self'; "
+        "base-uri 'none'",
+        "X-Frame-Options": "SAMEORIGIN",
+        "X-DNS-Prefetch-Control": "off",
+    }
 
 
 class HostRule(Struct, frozen=True, kw_only=True):

@@ -16,6 +16,9 @@ async def test_the_frame_is_in_no_origin_and_reaches_nothing(ada: Browser) -> No
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'self'" in policy
     assert not re.search(r"connect-src|https?:|\*|allow-same-origin|allow-popups|allow-top", policy)
+    nonces = {re.search(r"script-src 'nonce-([\w-]{20,})';", policy)[1], re.search('nonce="(.*?)"', answer.text)[1]}  # type: ignore[index]
+    assert len(nonces) == 1, "no script but ours"
+    assert nonces.isdisjoint(re.findall('nonce="(.*?)"', (await ada.get("/preview")).text))
     assert answer.headers["x-frame-options"] == "SAMEORIGIN"
     assert "frame-src 'self';" in CSP, "where what is drawn may lead the frame"
     assert "frame-ancestors 'none'" in CSP

@@ -1,8 +1,10 @@
 """All of an answer that the conversation shows shortened: as it was written, not rendered; and as plain text.
 
 And the frame in which a listing of it is drawn: HTML, SVG, Mermaid. `static/preview.js` hands in what and by what. In
-no origin and without network: what a model wrote can neither read a page of ours nor tell anybody of it.
+no origin, without script and without network: what a model wrote can neither read a page of ours nor tell of it.
 """
+
+import secrets
 
 from fastapi.responses import PlainTextResponse, Response
 
@@ -10,7 +12,7 @@ from cortex.services.chat.transcript_views import TextPart, turn_of
 from web.chat_view import find_turn
 from web.render import Context, described, in_pieces
 from web.routes import PageRouter
-from web.security import FRAMED
+from web.security import framed
 from web.visit import UserVisit, Visit
 
 router = PageRouter()
@@ -23,6 +25,12 @@ class WholeContext(Context, frozen=True, kw_only=True):
     key: str = described("its turn")
     text: str = described("what was written, source and all")
     is_open: bool = described("whether more of it is being written")
+
+
+class PreviewContext(Context, frozen=True, kw_only=True):
+    """The frame of previews."""
+
+    nonce: str = described("by which its own script is known")
 
 
 @router.get("/c/{cid}/whole/{key}.txt")
@@ -43,8 +51,9 @@ async def whole(visit: UserVisit, cid: str, key: str) -> Response:
 @router.get("/preview")
 async def preview(visit: UserVisit) -> Response:
     """Return the empty frame."""
-    page = visit.pages.page("preview.html", Context())
-    return in_pieces(Response(page, media_type="text/html; charset=utf-8", headers=FRAMED))
+    nonce = secrets.token_urlsafe(16)
+    page = visit.pages.page("preview.html", PreviewContext(nonce=nonce))
+    return in_pieces(Response(page, media_type="text/html; charset=utf-8", headers=framed(nonce)))
 
 
 async def _text(visit: Visit, cid: str, key: str) -> tuple[str, bool]:
