@@ -263,8 +263,9 @@ class ConversationsRepository(Repository):
         await self._set(id, deleted_at=None)
 
     async def erase(self, id: str) -> None:
-        """Erase a temporary one with all its words; NotFound for any other."""
-        gone = self._remove(ConversationTable).where(ConversationTable.id == id, ~_IS_KEPT)
+        """Erase a temporary one, or one of an agent, with all its words; NotFound for any other."""
+        is_erasable = ConversationTable.source.in_(("temporary", "agent"))
+        gone = self._remove(ConversationTable).where(ConversationTable.id == id, is_erasable)
         await self._must_touch(gone, ConversationTable.id, "This conversation does not exist.")
 
     async def save_selection_state(self, id: str, state: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Select, insert, select
+from sqlalchemy import Insert, Select, String, bindparam, case, insert, select
 
 from cortex.base.errors import NotFound
 from cortex.base.fact import FROM_OUTSIDE
@@ -15,7 +15,7 @@ from cortex.base.ids import derived_id
 from cortex.base.messages import Message, Text, from_json, to_json
 from cortex.storage import kept
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import MessageTable, TurnTable
+from cortex.storage.schema import ConversationTable, MessageTable, TurnTable
 from cortex.storage.turns import Reads, TurnRow
 from cortex.storage.words import indexed
 
@@ -49,7 +49,7 @@ class MessagesRepository(Repository):
         """
         head = await self._get(_TurnHead, TurnTable, turn_id, "This turn does not exist.")
         row = self._row(head, round, message, is_tainted, nth)
-        await self.session.execute(self._insert(MessageTable, row).on_conflict_do_nothing(index_elements=["id"]))
+        await self._add_each([row])
         return str(row["id"])
 
     async def add_all(self, turn: TurnRow, messages: Iterable[tuple[Message, bool]]) -> None:
@@ -58,7 +58,7 @@ class MessagesRepository(Repository):
             raise NotFound("This turn does not exist.")
         head = _TurnHead(id=turn.id, conversation_id=turn.conversation_id)
         rows = [self._row(head, at, message, is_tainted, 0) for at, (message, is_tainted) in enumerate(messages)]
-        await self._add_new(MessageTable, rows)
+        await self._add_each(rows)
 
     async def lay_down(self, conversation_id: str, turns: Mapping[str, Sequence[tuple[Message, bool]]]) -> None:
         """Keep the messages of new turns of a conversation, by turn, each with whether it holds words from outside."""
@@ -114,6 +114,12 @@ class MessagesRepository(Repository):
             "created_at": self.clock(),
         }
 
+    async def _add_each(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Insert those whose id does not stand yet."""
+        if rows:
+            each = [{**row, "said": row.pop("words"), "chat": row["conversation_id"]} for row in rows]
+            await self.session.execute(_adding(self._is_postgresql), each[0] if len(each) == 1 else each)
+
     async def _read(self, statement: Select[Any], **given: Any) -> list[MessageRow]:
         rows = [dict(row) for row in (await self._run(statement, **given)).mappings()]
         return [MessageRow(message=from_json(row.pop("body")), **row) for row in rows]
@@ -123,6 +129,14 @@ def _with_turns() -> Select[Any]:
     message, turn = kept.columns(MessageTable), kept.columns(TurnTable)
     found = kept.owned(MessageRow, MessageTable, message.body, turn.ordinal)
     return found.join(TurnTable.__table__, turn.id == message.turn_id)
+
+
+@cache
+def _adding(is_postgresql: bool) -> Insert:
+    # Of a temporary chat nothing is indexed: FTS5 keeps words of what was deleted until it merges its segments.
+    words = case((ConversationTable.source == "temporary", ""), else_=bindparam("said", type_=String))
+    of_chat = select(words).where(ConversationTable.id == bindparam("chat")).scalar_subquery()
+    return kept.adding_new(MessageTable, is_postgresql, tells=False).values(words=of_chat)
 
 
 @cache

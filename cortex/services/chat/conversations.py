@@ -198,6 +198,7 @@ class ConversationsService(Struct, frozen=True):
                 original.mode,
                 f"{original.title or 'Conversation'} (branch)",
                 max_rounds=original.max_rounds,
+                source="temporary" if original.source == "temporary" else "chat",
                 parent_id=original.id,
                 recipe=original.recipe,
                 model=original.model,

@@ -12,6 +12,7 @@ from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import CortexError, NotFound, UserError
+from cortex.base.turn import LIVING
 from cortex.base.user import User
 from cortex.services.chat.conversations import Deleted
 from cortex.services.runtime import Runtime
@@ -40,7 +41,8 @@ class TemporaryChats(Struct, frozen=True, kw_only=True):
             raise NotFound("This chat is not temporary. Delete it instead.")
         if conversation.running_turn:
             raise UserError("An answer here is being written, or waits for your approval. Stop it first.")
-        await self._erase(user.id, conversation_id)
+        if not await self._erase(user.id, conversation_id):
+            raise UserError("An agent of this chat is still at work. Stop it first, or wait until it is done.")
 
     async def erase_idle(self) -> None:
         """Until cancelled: erase those that ended by themselves. A look that fails is told in the log."""
@@ -57,13 +59,23 @@ class TemporaryChats(Struct, frozen=True, kw_only=True):
         for owner_id, id in await everybody.temporary(self.runtime.clock() - IDLE):
             await self._erase(owner_id, id)
 
-    async def _erase(self, owner_id: str, id: str) -> None:
-        """Forget what the engine kept of its runs first: a kill in between leaves the chat to be found again."""
+    async def _erase(self, owner_id: str, id: str) -> bool:
+        """Erase it and what its agents said; False, and nothing done, while something here is being written.
+
+        What the engine kept of its runs goes first: a kill in between leaves the chat to be found again.
+        """
+        agents = await self.runtime.db.repository(ConversationsRepository, owner_id).agents_of(id)
+        gone = [*(agent.id for agent in agents), id]  # an agent's result is a turn here from the moment it has ended
+        turns = self.runtime.db.repository(TurnsRepository, owner_id)
+        found = [turn for one in gone for turn in await turns.list(one, include_dropped=True)]
+        if any(turn.state in LIVING for turn in found):
+            return False
         for listener in self.listeners:
             await listener(owner_id, id)
-        turns = await self.runtime.db.repository(TurnsRepository, owner_id).list(id, include_dropped=True)
-        await self.runtime.runner.forget([turn.id for turn in turns])
+        await self.runtime.runner.forget([turn.id for turn in found])
         async with self.runtime.db.transaction(owner_id) as repository:
-            await repository(NoticesRepository).forget_of(f"/c/{id}")
-            await repository(ConversationsRepository).erase(id)
+            for one in gone:
+                await repository(NoticesRepository).forget_of(f"/c/{one}")
+                await repository(ConversationsRepository).erase(one)
         self.runtime.hub.announce(id)
+        return True

@@ -1,6 +1,9 @@
 """A temporary chat is nowhere to be found, and nothing of its words is left when it ends; what it cost is."""
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from cortex.services.chat.temporary import IDLE
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.schema import Table
 from tests.living_house import LivingHouse, living_house
+from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
 from tests.still_clock import StillClock
 
@@ -48,6 +52,13 @@ async def holding(house: LivingHouse, word: str) -> list[str]:
     return found
 
 
+def bytes_of(file: str) -> bytes:
+    """All that the database's file holds, in small letters, once its log is written back."""
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return Path(file).read_bytes().lower()
+
+
 async def test_it_is_in_no_list_and_no_search(house: LivingHouse) -> None:
     cid = await temporary(house)
     await house.say(cid, f"where is {SECRET}?")
@@ -67,6 +78,42 @@ async def test_when_it_ends_no_word_is_left_and_the_price_is(house: LivingHouse)
     assert paid.output_tokens > 0
     with pytest.raises(NotFound):
         await house.cortex.conversations.get(house.admin, cid)
+
+
+async def test_its_words_are_not_in_the_files_either(house: LivingHouse) -> None:
+    cid = await temporary(house)
+    await house.say(cid, f"where is {SECRET}?")
+    await house.cortex.temporary_chats.end(house.admin, cid)
+    database = house.cortex.runtime.db
+    if database.is_postgresql:
+        pytest.skip("its files are the server's")
+    assert SECRET.encode() not in await asyncio.to_thread(bytes_of, database.url.database or "")
+
+
+async def test_a_branch_of_it_is_as_temporary(house: LivingHouse) -> None:
+    cid = await temporary(house)
+    turn = await house.say(cid, f"where is {SECRET}?")
+    branch = await house.cortex.conversations.branch(house.admin, cid, turn)
+    await house.cortex.temporary_chats.end(house.admin, cid)
+    await house.cortex.temporary_chats.end(house.admin, branch)
+    assert await holding(house, SECRET) == []
+
+
+async def test_its_agents_are_erased_with_it(house: LivingHouse, scripted: ScriptedServer) -> None:
+    cid = await temporary(house)
+    handed_over = Use("spawn_agent", {"task": f"Look for {SECRET}."})
+    scripted.rules = [rule("ask another", handed_over, "It looks."), rule("", f"Here is {SECRET}.")]
+    await house.say(cid, "ask another")
+    assert len(await house.cortex.agents.list(house.admin.id, 5)) == 1
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                await house.cortex.temporary_chats.end(house.admin, cid)
+                break
+            except UserError:  # it is at work, or its result is being told
+                await asyncio.sleep(0.02)
+    assert await holding(house, SECRET) == []
+    assert await house.cortex.agents.list(house.admin.id, 5) == []
 
 
 async def test_what_a_tool_did_stays_done(house: LivingHouse) -> None:
