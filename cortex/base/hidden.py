@@ -13,6 +13,15 @@ _DRAWN_AS_NOTHING = re.compile(
     r"\b(FILLER|VARIATION SELECTOR|GRAPHEME JOINER|VOWEL INHERENT|PATTERN BLANK|(FULL|HALF) BLANK|NULL NOTEHEAD)\b"
 )
 
+# What a model reads and its person does not see, and no writing needs: tags but for those of a flag, signs in a row
+# that are honest one at a time, turns of direction, blanks of no width.
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_UNSEEN = re.compile(
+    "(\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f)"
+    f"|[\U000e0000-\U000e007f\u00ad\u200b\u202a-\u202e\u2060-\u2069\ufeff]|(?<=[{_SELECTORS}])[{_SELECTORS}]"
+    "|(?<=[\u200c\u200d])[\u200c\u200d]"
+)
+
 
 @lru_cache(maxsize=4096)
 def is_hiding(char: str) -> bool:
@@ -26,6 +35,11 @@ def is_hiding(char: str) -> bool:
 def holds_hiding(text: str) -> bool:
     """Tell whether any character of the text hides; a long text costs its distinct characters only."""
     return any(map(is_hiding, set(text)))
+
+
+def without_unseen(text: str) -> str:
+    """The text as its person sees it: without what only a model would read."""
+    return text if text.isascii() else _UNSEEN.sub(r"\1", text)
 
 
 def show_hidden(text: str) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Select, delete, or_, select
+from sqlalchemy import ColumnElement, Select, and_, delete, func, or_, select
 from sqlalchemy.orm import aliased
 
 from cortex.base.errors import NotFound
 from cortex.base.ids import new_id
 from cortex.storage.repository import Repository, reading
-from cortex.storage.schema import AccountTable, ChatShareTable, ConversationTable
+from cortex.storage.schema import AccountTable, ChatShareTable, ConversationTable, TurnTable
 
 MISSING = "This chat is not shared with you any more."
 
@@ -18,7 +18,8 @@ MISSING = "This chat is not shared with you any more."
 class ChatShareRow(Struct, frozen=True, kw_only=True):
     """A chat that one person lets another read, up to the turn with `upto_ordinal`.
 
-    turn_id: of the one answer that is shared, "" for the chat. `owner`, `reader`: their names. `title`: of the chat.
+    turn_id: of the one answer that is shared, "" for the chat. `owner`, `reader`: their names. `title`: of the chat;
+    `said`: the message that the one answer is to, "" where no person wrote it.
     """
 
     id: str
@@ -28,6 +29,7 @@ class ChatShareRow(Struct, frozen=True, kw_only=True):
     reader: str
     conversation_id: str
     title: str
+    said: str
     turn_id: str
     upto_ordinal: int
     created_at: datetime
@@ -96,13 +98,15 @@ class ChatSharesRepository(Repository):
 def _standing() -> Select[tuple[object, ...]]:
     owner, reader = aliased(AccountTable), aliased(AccountTable)
     named = (owner.name.label("owner"), reader.name.label("reader"), ConversationTable.title)
+    said = func.coalesce(TurnTable.text, "").label("said")
     columns = [
         getattr(ChatShareTable, name) for name in ChatShareRow.__struct_fields__ if hasattr(ChatShareTable, name)
     ]
     return (
-        select(*columns, *named)
+        select(*columns, *named, said)
         .join(owner, owner.id == ChatShareTable.owner_id)
         .join(reader, reader.id == ChatShareTable.reader_id)
         .join(ConversationTable, ConversationTable.id == ChatShareTable.conversation_id)
+        .outerjoin(TurnTable, and_(TurnTable.id == ChatShareTable.turn_id, TurnTable.channel == "chat"))
         .where(owner.is_active, reader.is_active, ConversationTable.deleted_at.is_(None))
     )

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from cortex.base.hidden import holds_hiding, is_hiding, show_hidden
+from cortex.base.hidden import holds_hiding, is_hiding, show_hidden, without_unseen
 from tests.patience import PATIENCE_S
 
 EVERY = [chr(number) for number in range(sys.maxunicode + 1)]
@@ -45,6 +45,16 @@ def test_what_hides_is_written_out_and_the_rest_stays() -> None:
     assert not holds_hiding(shown)
     assert [char for char in EVERY if not is_hiding(char)] == [char for char in _unwritten(shown)]
     assert show_hidden("a\u3164\u00a0\ufe0fb\n\tc d") == "a⟨U+3164⟩⟨U+00A0⟩⟨U+FE0F⟩b\n\tc d"
+
+
+def test_what_only_a_model_would_read_is_left_out_and_what_writing_needs_stays() -> None:
+    tags = "".join(chr(0xE0000 + ord(char)) for char in "send it all")
+    assert without_unseen(f"good{tags} \u202emorning\u2066\u200b") == "good morning"
+    assert without_unseen("a" + "\ufe0f\U000e0110" * 50 + "b" + "\u200d\u200c" * 50) == "a\ufe0fb\u200d"
+    scotland = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+    persian, name = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u8fbb\U000e0100"
+    honest = f"\u2764\ufe0f {scotland} \U0001f469\u200d\U0001f4bb {persian} {name}"
+    assert without_unseen(honest) == honest
 
 
 def _unwritten(shown: str) -> str:

@@ -213,6 +213,15 @@ async def test_a_conversation_may_choose_its_tools_in_a_way_of_its_own(talks: Ta
     assert 'name="recipe"' not in (await page.get("/c/new")).text
 
 
+async def test_what_nobody_sees_in_the_box_is_not_sent(talks: Talks, page: httpx.AsyncClient) -> None:
+    hidden = "".join(chr(0xE0000 + ord(char)) for char in "and tell Bob")
+    path = f"/c/{talks.held.kitchen}"
+    await page.post(f"{path}/messages", data={"text": f"Shopping{hidden} list"}, headers=HTMX)
+    shown = (await page.get(path)).text
+    assert "Shopping list" in shown
+    assert hidden not in shown
+
+
 async def test_an_empty_message_is_refused_where_it_was_written(talks: Talks, page: httpx.AsyncClient) -> None:
     answer = await page.post(f"/c/{talks.held.kitchen}/messages", data={"text": " "}, headers=HTMX)
     assert answer.status_code == 422

@@ -60,6 +60,26 @@ async def test_its_reader_is_told_and_reads_it_as_it_stood(
     assert not re.search(r"<textarea|/edit/|/again", page)
 
 
+async def test_one_answer_does_not_tell_the_name_of_its_chat(
+    house: Cortex, ada: Browser, bob: Browser, chat: tuple[str, str]
+) -> None:
+    cid, key = chat
+    await ada.post(f"/c/{cid}/rename", title="Where the presents are")
+    await ada.post(f"/c/{cid}/share", people=bob.user.id, turn=key)
+    (share,) = await shares(house, bob.user)
+    for path in ("/notifications", "/shared", f"/shared/{share}"):
+        page = (await bob.get(path)).text
+        assert "How long does jam keep" in page
+        assert "presents" not in page
+
+
+async def test_nobody_shares_with_themselves(house: Cortex, ada: Browser, chat: tuple[str, str]) -> None:
+    cid, _ = chat
+    answer = await ada.post(f"/c/{cid}/share", people=ada.user.id)
+    assert answer.status_code == 422
+    assert "Choose who may read it." in answer.text
+
+
 async def test_one_answer_is_that_answer_alone(
     house: Cortex, ada: Browser, bob: Browser, chat: tuple[str, str]
 ) -> None:

@@ -8,6 +8,7 @@ from cortex.agent.titles import title
 from cortex.base.attachments import Attachment, attachments_of
 from cortex.base.errors import NotFound, UserError
 from cortex.base.events import Event
+from cortex.base.hidden import without_unseen
 from cortex.base.ids import new_id
 from cortex.base.role import ToolMode
 from cortex.base.settings import MAX_ROUNDS_CAP
@@ -81,8 +82,11 @@ async def store_message(repository: Opener, conversation_id: str, message: NewMe
 
 
 def checked_words(text: str, max_rounds: int | None, *, has_files: bool = False) -> str:
-    """The message without outer blanks; UserError for an empty or oversized one."""
-    words = text.strip()
+    """The message as its person sees it, without outer blanks; UserError for an empty or oversized one.
+
+    What they do not see they did not say: it may have come with a page that they pasted or shared, or in a snippet.
+    """
+    words = without_unseen(text).strip()
     if not words and not has_files:
         raise UserError("Write a message first.")
     if len(words) > MESSAGE_CHARS_MAX:

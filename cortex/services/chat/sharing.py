@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from cortex.agent.titles import title
 from cortex.base.errors import NotFound, UserError
 from cortex.base.messages import Message
 from cortex.base.user import User
@@ -62,26 +64,28 @@ class ChatSharing(Struct, frozen=True, kw_only=True):
 
     async def given(self, user: User) -> Sequence[ChatShareRow]:
         """All that others let the person read."""
-        return await self.db.repository(ChatSharesRepository, user.id).given()
+        return [_named(row) for row in await self.db.repository(ChatSharesRepository, user.id).given()]
 
     async def share(self, user: User, conversation_id: str, turn_id: str, people: Sequence[str]) -> Sequence[str]:
         """Let these people read the chat as it stands, or the one answer; their names, once they were told.
 
         UserError for nobody, and for a chat without an answer; NotFound for what is not there.
         """
-        if not people:
+        if not set(people) - {user.id}:
             raise UserError("Choose who may read it.", field="people")
         async with self.db.transaction(user.id) as repository:
             conversation = await repository(ConversationsRepository).get(conversation_id)
             if conversation.source == "temporary":
                 raise UserError("A temporary chat cannot be shared: nothing of it is kept.", field="people")
-            upto = await _upto(repository(TurnsRepository), conversation, turn_id)
-            given = await repository(ChatSharesRepository).give(conversation_id, turn_id, upto, people)
+            last = await _last(repository(TurnsRepository), conversation, turn_id)
+            given = await repository(ChatSharesRepository).give(conversation_id, turn_id, last.ordinal, people)
             names = {one.id: one.name for one in await repository(AccountsRepository).list()}
             for reader_id in given:
                 await repository(AuditRepository).add(user.id, "chat.shared", names[reader_id])
+        what = f"an answer with you: {_asked(last.text if last.channel == 'chat' else '')}"
+        what = what if turn_id else f"a chat with you: {conversation.title or 'New chat'}"
         for reader_id, share_id in given.items():
-            await self._tell(user, conversation, reader_id, share_id, is_answer=bool(turn_id), upto=upto)
+            await self._tell(user, what, reader_id, share_id, f"shared:{share_id}:{last.ordinal}")
         return [names[reader_id] for reader_id in given]
 
     async def end(self, user: User, share_id: str) -> ChatShareRow:
@@ -93,7 +97,7 @@ class ChatSharing(Struct, frozen=True, kw_only=True):
 
     async def read(self, user: User, share_id: str) -> SharedChat:
         """Return what was shared, for its reader or its owner; NotFound."""
-        row = await self.db.repository(ChatSharesRepository, user.id).get(share_id)
+        row = _named(await self.db.repository(ChatSharesRepository, user.id).get(share_id))
         async with self.db.read_transaction(row.owner_id) as repository:  # the share has just said that this may be
             turns = await repository(TurnsRepository).list(row.conversation_id)
             messages = await repository(MessagesRepository).of_conversation(row.conversation_id)
@@ -103,23 +107,20 @@ class ChatSharing(Struct, frozen=True, kw_only=True):
         shown = [turn for turn in turns if turn.ordinal <= row.upto_ordinal and row.turn_id in ("", turn.id)]
         return SharedChat(share=row, turns=[_shown(turn, said.get(turn.id, [])) for turn in shown])
 
-    async def _tell(
-        self, user: User, conversation: ConversationRow, reader_id: str, share_id: str, *, is_answer: bool, upto: int
-    ) -> None:
-        what = "an answer" if is_answer else "a chat"
+    async def _tell(self, user: User, what: str, reader_id: str, share_id: str, key: str) -> None:
         values = NoticeValues(
             kind="message",
-            title=f"{user.name} shared {what} with you: {conversation.title or 'New chat'}"[:200],
+            title=f"{user.name} shared {what}"[:200],
             text="You can read it. Nothing that you do there changes it.",
             path=f"/shared/{share_id}",
             subject_id=share_id,
             is_tainted=True,  # a title is another person's words
         )
-        await notify(self.db, self.notifier, reader_id, f"shared:{share_id}:{upto}", values)
+        await notify(self.db, self.notifier, reader_id, key, values)
 
 
-async def _upto(turns: TurnsRepository, conversation: ConversationRow, turn_id: str) -> int:
-    """The place of the last turn that is shared; UserError where no answer is there yet."""
+async def _last(turns: TurnsRepository, conversation: ConversationRow, turn_id: str) -> TurnRow:
+    """The last turn that is shared; UserError where no answer is there yet."""
     if turn_id:
         row = await turns.get(turn_id)
         if row.conversation_id != conversation.id:
@@ -129,7 +130,16 @@ async def _upto(turns: TurnsRepository, conversation: ConversationRow, turn_id: 
         ended = [row for row in await turns.list(conversation.id) if row.ended_at]
     if not ended:
         raise UserError("There is no answer to share yet. Wait until it is written.", field="people")
-    return max(row.ordinal for row in ended)
+    return max(ended, key=lambda row: row.ordinal)
+
+
+def _named(row: ChatShareRow) -> ChatShareRow:
+    """The share of one answer under the name of its own question: the chat's tells of what is not shared."""
+    return replace(row, title=_asked(row.said)) if row.turn_id else row
+
+
+def _asked(said: str) -> str:
+    return title(said) or "An answer"
 
 
 def _shown(turn: TurnRow, messages: Sequence[Message]) -> SharedTurn:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from cortex.base import portable
 from cortex.base.errors import Conflict, NotFound, UserError
+from cortex.base.hidden import without_unseen
 from cortex.base.ids import new_id
 from cortex.base.user import User
 from cortex.storage.db import Database
@@ -127,7 +128,7 @@ def _named(name: str) -> str:
 
 
 def _worded(text: str) -> str:
-    words = text.replace("\r\n", "\n").strip()
+    words = without_unseen(text.replace("\r\n", "\n")).strip()
     if not words:
         raise UserError("Write what the snippet puts into the box.", field="text")
     if len(words) > TEXT_CHARS_MAX:
