@@ -231,7 +231,8 @@ class Settings(NotificationSettings):
     @field_validator("public_url")
     @classmethod
     def _own_host(cls, value: str) -> str:
-        if urlsplit(value).path.strip("/"):
+        parts = urlsplit(value)
+        if parts.path.strip("/") or parts.query or parts.fragment:
             raise ValueError(
                 "must have no path: Cortex needs a host name of its own, such as https://cortex.example.org, or a port"
             )

@@ -206,7 +206,7 @@ def _quote(body: Any, text: str) -> str:
 
 def _words(text: str) -> str:
     """Return what a page says: its title, else its first words."""
-    title = _TITLE.search(text[:20_000])
+    title = _TITLE.search(text[:8_000])
     return " ".join((title.group(1) if title else _TAGS.sub(" ", text[:20_000])).split())[:200]
 
 

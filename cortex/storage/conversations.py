@@ -25,6 +25,7 @@ NewEvent = tuple[EventKind, dict[str, Any], str | None]
 _MOVES_UP: frozenset[EventKind] = frozenset({"message", "turn.end"})
 _TITLE_LENGTH = 200
 _IS_KEPT = ConversationTable.source != "temporary"
+_CAN_BE_ERASED = ConversationTable.source.in_(("temporary", "agent"))
 _APPENDED = "appended"
 
 
@@ -32,7 +33,6 @@ class ConversationRow(Struct, frozen=True, kw_only=True):
     """A conversation's head. `seq` is its last event's; `selection_state` is the planner's memory.
 
     is_title_tainted: its title was made of words from outside, or by who had read some.
-
     recipe: the way of choosing tools, "" for the role's. model: the one to ask first, "" for the role's. tool_choices:
     tool -> always | never, as the person chose. uses_memory: what is remembered of the person goes along, and what they
     say may be remembered.
@@ -264,8 +264,7 @@ class ConversationsRepository(Repository):
 
     async def erase(self, id: str) -> None:
         """Erase a temporary one, or one of an agent, with all its words; NotFound for any other."""
-        is_erasable = ConversationTable.source.in_(("temporary", "agent"))
-        gone = self._remove(ConversationTable).where(ConversationTable.id == id, is_erasable)
+        gone = self._remove(ConversationTable).where(ConversationTable.id == id, _CAN_BE_ERASED)
         await self._must_touch(gone, ConversationTable.id, "This conversation does not exist.")
 
     async def save_selection_state(self, id: str, state: dict[str, Any]) -> None:

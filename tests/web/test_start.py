@@ -119,6 +119,18 @@ async def test_a_code_logs_one_more_device_in_once_and_sets_no_password(
         assert (again.status_code, "used already" in again.text) == (403, True)
 
 
+async def test_whoever_is_logged_in_is_not_made_somebody_else_by_a_code(
+    house: Cortex, app: FastAPI, ada: Browser, bob: Browser
+) -> None:
+    token = await house.device_links.new(bob.user)
+    answer = await ada.post("/join", token=token)
+    assert answer.status_code == 403
+    assert "You are logged in as Ada" in answer.text
+    assert "set-cookie" not in answer.headers
+    async with browser(app) as phone:
+        assert (await phone.post("/join", data={"token": token})).status_code == 303, "it is not used up"
+
+
 async def test_a_code_for_a_device_ends_with_the_password_and_in_ten_minutes(
     house: Cortex, app: FastAPI, ada: Browser
 ) -> None:

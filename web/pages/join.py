@@ -4,7 +4,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 
 from cortex.base.errors import NotAllowed, Throttled
-from web.deps import Services, Text
+from web.deps import MaybeLogin, Services, Text
 from web.render import Context, described, respond
 from web.routes import PageRouter
 from web.security import client, set_login
@@ -28,10 +28,20 @@ async def show(request: Request, services: Services) -> Response:
 
 
 @router.post("/join")
-async def come_in(request: Request, services: Services, token: Text = "") -> Response:
-    """Log this device in. Only a press does: whatever looks at addresses ahead of a person uses no code up."""
+async def come_in(request: Request, services: Services, view: MaybeLogin, token: Text = "") -> Response:
+    """Log this device in. Only a press does: whatever looks at addresses ahead of a person uses no code up.
+
+    Whoever is logged in here stays who they are: a code that somebody sends would make them write into another's chats.
+    """
+    code = token.strip().removeprefix("#")
     try:
-        cookie = await services.device_links.redeem(token.strip().removeprefix("#"), *client(request))
+        if view is not None:
+            owner = await services.device_links.owner(code)
+            if owner is not None and owner.id != view.user.id:
+                raise NotAllowed(
+                    f"You are logged in as {view.user.name}, and this code is {owner.name}'s. Log out first."
+                )
+        cookie = await services.device_links.redeem(code, *client(request))
     except (NotAllowed, Throttled) as refused:
         return respond(request, "join.html", JoinContext(error=refused.message), status=refused.status)
     answer = RedirectResponse(NEXT, 303)

@@ -6,7 +6,6 @@ of one's own that answers one request at a time is not asked: the call would pus
 
 import asyncio
 import logging
-import re
 from collections import deque
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.agent.titles import title
 from cortex.base.errors import CortexError
+from cortex.base.hidden import without_unseen
 from cortex.base.messages import user
 from cortex.base.model import OFFLINE, ModelEntry
 from cortex.base.turn import Turn
@@ -36,6 +36,7 @@ you."""
 ROLE = "distill"  # the role whose model does such small work
 QUESTION_CHARS, ANSWER_CHARS = 600, 400
 ANSWER_TOKENS = 300  # a model that thinks first needs more than the title's ten
+SAID_CHARS = 4_000
 TITLE_CHARS_MAX = 60
 CALL_S = 30.0
 WAITING_MOST = 200
@@ -134,7 +135,8 @@ def has_one_slot(entry: ModelEntry) -> bool:
 
 def cleaned(said: str) -> str:
     """The title in what a model said, "" where that is none: several lines, a sentence, nothing."""
-    lines = [line for line in re.sub(r"(?s)<think>.*?</think>", "", said).splitlines() if line.strip()]
+    thought = said.rpartition("</think>")[2]  # no pattern: what opens without an end takes it the square of its length
+    lines = [line for line in without_unseen(thought[:SAID_CHARS]).splitlines() if line.strip()]
     words = " ".join(lines[0].strip(_MARKS).removeprefix("Title:").split()).strip(_MARKS) if len(lines) == 1 else ""
     return words if len(words) <= TITLE_CHARS_MAX else ""
 

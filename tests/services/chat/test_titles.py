@@ -105,9 +105,11 @@ async def test_what_is_no_title_leaves_the_name_of_the_first_message(
         ("<think>a\nb</think>\nPlums", "Plums"),
         ("Plums\nPears", ""),
         ("p" * 80, ""),
+        ("Plums \u202eelif.exe\U000e0041", "Plums elif.exe"),
+        ("<think>" * 500_000, ""),  # at once: a pattern took minutes, and no page answered
         ("", ""),
     ],
-    ids=["quoted", "bold", "thought first", "two lines", "a sentence", "nothing"],
+    ids=["quoted", "bold", "thought first", "two lines", "a sentence", "hiding", "without an end", "nothing"],
 )
 def test_only_a_title_is_taken(said: str, title: str) -> None:
     assert cleaned(said) == title

@@ -59,6 +59,8 @@ async def test_what_was_given_outside_wins_and_cannot_be_set(tmp_path: Path) -> 
         ({"max_rounds": 900}, "max_rounds", "Rounds per message: must be at most 25"),
         ({"smtp_host": "mail.example.org"}, "smtp_from", "Sender address: is needed"),
         ({"public_url": "https://example.org/cortex"}, "public_url", "must have no path"),
+        ({"public_url": "https://example.org#x"}, "public_url", "must have no path"),
+        ({"public_url": "https://example.org?x"}, "public_url", "must have no path"),
         ({"trusted_proxies": "10.0.0.2"}, "password", "password again"),
         ({"host": "0.0.0.0"}, "host", "others can reach"),  # noqa: S104 - refused
         ({"secret_key": "x" * 40}, "name", "can only be set in the environment"),
