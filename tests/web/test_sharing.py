@@ -14,6 +14,7 @@ from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NewTurn, TurnsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
+from web.pages.sharing import TURNS
 
 
 async def answered(house: Cortex, user: User, cid: str, said: str, answer: str) -> str:
@@ -71,6 +72,21 @@ async def test_one_answer_does_not_tell_the_name_of_its_chat(
         page = (await bob.get(path)).text
         assert "How long does jam keep" in page
         assert "presents" not in page
+
+
+async def test_a_long_one_is_read_in_stretches(
+    house: Cortex, ada: Browser, bob: Browser, chat: tuple[str, str]
+) -> None:
+    cid, _ = chat
+    for number in range(TURNS):
+        await answered(house, ada.user, cid, f"Question {number}", f"Answer {number}.")
+    await ada.post(f"/c/{cid}/share", people=bob.user.id)
+    (share,) = await shares(house, bob.user)
+    page = (await bob.get(f"/shared/{share}")).text
+    assert page.count('class="turn bot"') == TURNS
+    assert f"Answer {TURNS - 1}." not in page
+    assert f"/shared/{share}?start={TURNS}" in page
+    assert f"Answer {TURNS - 1}." in (await bob.get(f"/shared/{share}?start={TURNS}")).text
 
 
 async def test_nobody_shares_with_themselves(house: Cortex, ada: Browser, chat: tuple[str, str]) -> None:

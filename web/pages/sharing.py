@@ -9,7 +9,7 @@ from markupsafe import Markup
 from cortex.app import Cortex
 from cortex.base.errors import UserError
 from cortex.base.user import User
-from cortex.services.chat.sharing import ChatShareRow, Housemate, SharedChat
+from cortex.services.chat.sharing import ChatShareRow, Housemate, SharedTurn
 from cortex.services.chat.transcript_views import turn_of
 from web.deps import Number
 from web.markdown import render
@@ -20,6 +20,7 @@ from web.visit import UserVisit, Visit
 
 router = PageRouter()
 HREF = "/shared"
+TURNS = 30  # on a page
 
 
 async def _state(services: Cortex, user: User) -> str:
@@ -58,8 +59,9 @@ class GivenContext(Context, frozen=True, kw_only=True):
 class SharedContext(Context, frozen=True, kw_only=True):
     """A shared chat to read."""
 
-    chat: SharedChat = described("the share and its turns")
-    answers: Sequence[Markup] = described("the answers as HTML, a turn each")
+    share: ChatShareRow = described("who shares what with whom")
+    turns: Stretch[SharedTurn] = described("what was said, the oldest first")
+    answers: Sequence[Markup] = described("the answers of these turns as HTML")
     is_own: bool = described("whether the person looks at what they share themselves")
 
 
@@ -89,11 +91,13 @@ async def given(visit: UserVisit, start: Number = 0) -> Response:
 
 
 @router.get(HREF + "/{share_id}")
-async def read(visit: UserVisit, share_id: str) -> Response:
-    """Return it to read."""
+async def read(visit: UserVisit, share_id: str, start: Number = 0) -> Response:
+    """Return it to read, a stretch of it: a chat may be as long as one likes."""
     chat = await visit.services.chat_sharing.read(visit.user, share_id)
-    answers = await visit.pages.aside(lambda: [Markup(render(turn.answer)) for turn in chat.turns])  # noqa: S704 - cleaned
-    context = SharedContext(chat=chat, answers=answers, is_own=chat.share.owner_id == visit.user.id)
+    turns = cut(chat.turns, start, partial(address, f"{HREF}/{chat.share.id}"), most=TURNS)
+    answers = await visit.pages.aside(lambda: [Markup(render(turn.answer)) for turn in turns.rows])  # noqa: S704 - cleaned
+    is_own = chat.share.owner_id == visit.user.id
+    context = SharedContext(share=chat.share, turns=turns, answers=answers, is_own=is_own)
     return await visit.show("shared_chat.html", context)
 
 
