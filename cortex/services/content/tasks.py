@@ -66,10 +66,10 @@ class TasksService(Struct, frozen=True):
     hub: Hub
 
     async def list(
-        self, user: User, *, list_name: str = "", is_done: bool = False, query: str = ""
+        self, user: User, *, list_name: str = "", is_done: bool = False, query: str = "", most: int | None = None
     ) -> Sequence[TaskRow]:
         """The open (or done) tasks of one list, or of all, in their order; `query`: words they hold."""
-        return await self._of(user).list(list_name or None, is_done, query)
+        return await self._of(user).list(list_name or None, is_done, query, limit=most)
 
     async def lists(self, user: User) -> Sequence[TaskListRow]:
         """The lists that have tasks, with how many are open and done."""

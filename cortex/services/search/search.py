@@ -128,7 +128,7 @@ class TaskHits(Struct, frozen=True):
     async def find(self, user: User, query: str, most: int) -> Sequence[Hit]:
         """To-do lists by their names, then open tasks with all the words."""
         lists = [one for one in await self.tasks.lists(user) if fits(one.label, query)]
-        tasks = await self.tasks.list(user, query=query)
+        tasks = await self.tasks.list(user, query=query, most=most)
         hits = [
             Hit(
                 path=f"/tasks?list={quote(one.label, safe='')}",
