@@ -66,10 +66,13 @@ def lines(preview: Preview) -> tuple[PreviewLine, ...]:
     """The times in order, each change of the clock before the first time that comes after it."""
     waiting = list(preview.changes)
     found: list[PreviewLine] = []
+    zone = _zone(preview.timing.time_zone)
+    is_plain = zone is not UTC and len({at.astimezone(zone).utcoffset() for at in preview.times}) == 1
     for at in preview.times:
         while waiting and waiting[0].day <= at.date():
             found.append(PreviewLine(text=waiting.pop(0).words, is_change=True))
-        found.append(PreviewLine(text=at_zone(at, preview.timing.time_zone)))
+        # The zone stands above: an offset says something only where it changes, or where the zone is not known.
+        found.append(PreviewLine(text=exact(at, zone) if is_plain else at_zone(at, preview.timing.time_zone)))
     return (*found, *(PreviewLine(text=one.words, is_change=True) for one in waiting))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from cortex.base import private
 from cortex.base.errors import ConfigError
 
-NAME = "secret.key"
+NAME = private.KEY
 SHORTEST = 32
 
 

@@ -24,6 +24,8 @@ SET_ID = stat.S_ISUID | stat.S_ISGID  # whoever runs such a file does it as its 
 FOLDER, FILE, PROGRAM = 0o700, 0o600, 0o700
 WAL_MOST_BYTES = 16 * 2**20  # a large transaction leaves a log of its size, which else stays so for ever
 NAMED = 3  # how many paths a sentence names
+KEY = "secret.key"
+USED = (KEY, "cortex.db")  # one of them lies in a home that was used once
 MOUNTED = "lost+found"  # root's own, at the top of a disk of its own
 
 log = logging.getLogger(__name__)
@@ -57,9 +59,15 @@ class ModeReport(Struct):
 async def settle(home: Path) -> None:
     """Close to others what is ours in HOME. ConfigError, with what to do, when another user owns something there."""
     own(home)
+    is_new = not any((home / name).exists() for name in USED)  # what lies there came with a checkout
     seen = await asyncio.to_thread(look, home, is_mending=True)
     if seen.loose.count:
-        log.info("home: removed permissions of other users in %s: %s", home, seen.loose)
+        log.log(
+            logging.DEBUG if is_new else logging.INFO,
+            "home: removed permissions of other users in %s: %s",
+            home,
+            seen.loose,
+        )
     if seen.stuck.count:
         log.warning("home: cannot remove permissions of other users in %s: %s", home, seen.stuck)
     if seen.foreign.count:

@@ -33,6 +33,19 @@ async def test_a_file_keeps_whether_its_owner_may_run_it(tmp_path: Path, before:
     assert (bits(path), bits(path.parent), bits(tmp_path)) == (after, 0o700, 0o700)
 
 
+@pytest.mark.parametrize(("is_used", "said"), [(False, ""), (True, "removed permissions of other users")])
+async def test_what_a_checkout_brought_is_closed_without_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, is_used: bool, said: str
+) -> None:
+    caplog.set_level("INFO")
+    path = made(tmp_path / "example" / "README.md", 0o644)
+    if is_used:
+        made(tmp_path / private.KEY, 0o600)
+    await private.settle(tmp_path)
+    assert bits(path) == 0o600
+    assert (said in caplog.text, bool(caplog.text)) == (True, is_used)
+
+
 @pytest.mark.parametrize("mode", [0o000, 0o300, 0o500, 0o777], ids=oct)
 async def test_a_folder_is_its_owners_to_enter(tmp_path: Path, mode: int) -> None:
     inner = made(tmp_path / "a" / "file", 0o644)

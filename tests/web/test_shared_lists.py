@@ -133,6 +133,17 @@ async def test_a_member_is_notified_once_of_a_list(house: Cortex, ada: Browser, 
     assert "under To do" in notices[0].row.text, "the page is called so"
 
 
+async def test_an_offer_that_was_answered_is_no_news(house: Cortex, ada: Browser, bob: Browser) -> None:
+    await house.tasks.create(ada.user, "Rake", list_name="garden")
+    await ada.post("/lists/share", name="garden", people=bob.user.id)
+    offer = "wants to share a list with you: garden"
+    assert offer in (await bob.get("/today")).text
+    ((one, *_),) = [await house.shared_lists.invitations(bob.user)]
+    await bob.post(f"/lists/{one.id}/accept")
+    assert offer not in (await bob.get("/today")).text
+    assert "· done" in (await bob.fragment("/notifications/panel")).text
+
+
 async def test_an_offered_list_shows_nothing_until_it_is_accepted(house: Cortex, ada: Browser, bob: Browser) -> None:
     milk = await house.tasks.create(ada.user, "Milk", list_name="shopping", notes="Read this to Bob's assistant")
     await ada.post("/lists/share", name="shopping", people=bob.user.id)

@@ -168,7 +168,11 @@ class TodayService(Struct, frozen=True, kw_only=True):
         wanted = NoticeFilter(kinds=NEWS, since=since)
         notices = await self.runtime.db.repository(NoticesRepository, user.id).list(wanted, limit=NEWS_MOST)
         tasks = self.runtime.db.repository(DueTasksRepository, user.id)
-        lines = [NewsLine(at=one.created_at, text=one.title, path=one.path) for one in notices]
+        lines = [
+            NewsLine(at=one.created_at, text=one.title, path=one.path)
+            for one in notices
+            if not (one.kind == "message" and one.acknowledged_at)  # an offer that was answered
+        ]
         lines += [
             NewsLine(at=one.done_at, text=one.title, path=f"/tasks/{one.id}", note=one.list_label, who=one.doer)
             for one in await tasks.ticked_by_others(since, NEWS_MOST)
