@@ -19,7 +19,7 @@ async def test_help_is_found_from_more_and_lists_each_guide(ada: Browser) -> Non
 async def test_a_guide_reads_as_a_page_and_its_links_lead_somewhere(ada: Browser, name: str) -> None:
     page = await ada.get(f"/help/{name}")
     assert page.status_code == 200
-    words = page.text.partition('<div class="prose">')[2].partition("</main>")[0]
+    words = page.text.partition('<div class="prose entry">')[2].partition("</main>")[0]
     assert "<p" in words
     for href in re.findall(r'href="([^"]+)"', words):
         if not href.startswith(("https:", "http:", "#")):

@@ -9,7 +9,7 @@ def integration(host: IntegrationHost) -> IntegrationKind:
     return IntegrationKind(
         name="upkeep",
         title="Update",
-        about="Updates Cortex when an admin asks for it in a chat or runs `cortex update`.",
+        about="Updates Cortex when an admin asks for it in a chat or runs the command “cortex update”.",
         order=110,
         ports=("Upkeep",),
         lacks=host.no_updates,
