@@ -135,7 +135,10 @@ class Painter:
         m, log = self._macros, self._log
         link = [m.earlier(earlier)] if earlier is not None else []
         turns = [m.turn(turn, marker=log.marker_after(turn)) for turn in log.turns]
-        html = partial("#log", "innerMorph", Markup("").join([*link, *turns])) + self._paint_context()
+        html = (
+            partial("#log", "innerMorph", Markup("").join([*link, m.beginning(log.beginning), *turns]))
+            + self._paint_context()
+        )
         told = SseMessage(data=f"q{key_of(shown)}", event="shown", id=log.seq)
         return SseMessage(data=html).encode() + told.encode()
 

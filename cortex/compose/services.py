@@ -19,6 +19,7 @@ from cortex.services.api.pictures import ProgramPictures
 from cortex.services.api.tokens import ApiTokens
 from cortex.services.api.tool_calls import ProgramTools
 from cortex.services.chat.composer import ComposerService
+from cortex.services.chat.fresh_starts import FreshStarts
 from cortex.services.chat.imports import ChatImports
 from cortex.services.chat.sharing import ChatSharing
 from cortex.services.chat.temporary import TemporaryChats
@@ -150,6 +151,10 @@ class Services(TurnServices):
             calls=self.lone_calls,
             opened=self.chats_to_name,
         )
+
+    @cached_property
+    def fresh_starts(self) -> FreshStarts:
+        return FreshStarts(runtime=self.runtime, roles=self.roles, calls=self.lone_calls)
 
     @cached_property
     def chat_sharing(self) -> ChatSharing:

@@ -472,6 +472,21 @@ async def test_a_chat_that_fills_its_window_says_so_at_four_fifths(talks: Talks,
     assert seen == [False, True]
 
 
+async def test_a_chat_goes_on_in_a_fresh_one_that_shows_where_it_came_from(
+    talks: Talks, page: httpx.AsyncClient
+) -> None:
+    cid = await talks.living.conversation()
+    await said(talks, page, cid, "hello <b>there</b>")
+    place = (await page.post(f"/c/{cid}/fresh", follow_redirects=False)).headers["location"]
+    html = (await page.get(place)).text
+    assert f'href="/c/{cid}"' in html.partition('id="log"')[2].partition("</main>")[0]
+    assert "Summary of the chat before" in html
+    new_id = place.removeprefix("/c/")
+    (made,) = await talks.living.events(new_id, "summary")
+    found = await page.get(f"{place}/at/{made.payload['summary'].removeprefix('turn:')}", follow_redirects=True)
+    assert "Summary of the chat before" in found.text, "a search leads to it"
+
+
 async def test_last_event_id_wins_over_the_address(served: FastAPI, talks: Talks, page: httpx.AsyncClient) -> None:
     cid = talks.held.kitchen
     last = (await talks.living.events(cid))[-1].seq

@@ -92,7 +92,13 @@ async def earlier(visit: UserVisit, cid: str, before: Number) -> Response:
         context = TurnViewContext(frame=Frame(user=visit.user), cid=cid, opens={}, engine=engine)
         macros = visit.pages.macros("turn.html", context)
         link = [macros.earlier(page.earlier)] if page.earlier is not None else []
-        return Markup("").join([*link, *(macros.turn(turn, True, log.marker_after(turn)) for turn in log.turns)])
+        return Markup("").join(
+            [
+                *link,
+                macros.beginning(log.beginning),
+                *(macros.turn(turn, True, log.marker_after(turn)) for turn in log.turns),
+            ]
+        )
 
     return HTMLResponse(await visit.pages.aside(stretch), headers={"Vary": "HX-Request", "Cache-Control": "no-store"})
 
@@ -140,6 +146,13 @@ async def send(visit: UserVisit, cid: str, sent: Annotated[SentMessage, Form()])
         )
         return await visit.show("chat.html", context, block="composer", refused=refused)
     return done(visit.request, f"/c/{cid}", is_new_place=is_new)
+
+
+@router.post("/c/{cid}/fresh")
+async def start_fresh(visit: UserVisit, cid: str) -> Response:
+    """Go on in a new conversation that begins with a summary of this one."""
+    new_id = await visit.services.fresh_starts.begin(visit.user, cid)
+    return done(visit.request, f"/c/{new_id}", is_new_place=True)
 
 
 @router.post("/c/{cid}/role")

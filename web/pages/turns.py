@@ -70,6 +70,9 @@ async def at(visit: UserVisit, cid: str, key: str) -> Response:
     try:
         _, before = await find_turn(visit, cid, turn_of(key))
     except NotFound:
+        beginning = (await visit.services.chat.log(visit.user, cid, before=2)).folded().beginning
+        if beginning is not None and beginning.id == turn_of(key):
+            return RedirectResponse(f"/c/{cid}?before=2", 303)
         await visit.services.versions.of(visit.user, turn_of(key))
         return RedirectResponse(f"/c/{cid}/versions/{key}", 303)
     stretch = f"?before={before}" if before is not None else ""

@@ -16,9 +16,10 @@ from cortex.services.turns.answer_writer import Row, opening_rows
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import TurnRow, TurnsRepository
+from cortex.storage.turns import Reads, TurnRow, TurnsRepository
 
 Exchange = tuple[str, str, datetime | None]
+ALL_READ = Reads(outside=True, private=True)
 
 
 async def lay_down(repository: Opener, conversation_id: str, exchanges: Sequence[Exchange], role: str) -> None:
@@ -31,34 +32,7 @@ async def lay_down(repository: Opener, conversation_id: str, exchanges: Sequence
     turns = repository(TurnsRepository)
     now = turns.clock()
     rows = [
-        TurnRow(
-            id=f"turn:{new_id()}",
-            owner_id=turns.owner_id,
-            conversation_id=conversation_id,
-            ordinal=ordinal,
-            parent_id="",
-            is_chosen=True,
-            state="done",
-            text=words,
-            mode="auto",
-            max_rounds=None,
-            role=role,
-            channel="api",
-            job_id="",
-            model="",
-            models=(),
-            created_at=at or now,
-            started_at=at or now,
-            ended_at=at or now,
-            rounds=0,
-            error="",
-            is_dropped=False,
-            taken_by=None,
-            taken_round=None,
-            is_tainted=True,
-            has_read_outside=True,
-            has_read_private=True,
-        )
+        done_turn(turns.owner_id, conversation_id, words, role, at or now, ordinal=ordinal)
         for ordinal, (words, _, at) in enumerate(exchanges, 1)
     ]
     rows = [replace(row, parent_id=before) for before, row in zip(("", *(row.id for row in rows)), rows, strict=False)]
@@ -72,6 +46,48 @@ async def lay_down(repository: Opener, conversation_id: str, exchanges: Sequence
         for seq, (kind, payload, turn_id) in enumerate(log, 1)
     ]
     await repository(ConversationsRepository).copy_log(events, conversation_id, turn_count=len(rows))
+
+
+def done_turn(
+    owner_id: str,
+    conversation_id: str,
+    words: str,
+    role: str,
+    at: datetime,
+    *,
+    ordinal: int = 1,
+    reads: Reads = ALL_READ,
+    is_tainted: bool = True,
+) -> TurnRow:
+    """A turn that was over before it came here."""
+    return TurnRow(
+        id=f"turn:{new_id()}",
+        owner_id=owner_id,
+        conversation_id=conversation_id,
+        ordinal=ordinal,
+        parent_id="",
+        is_chosen=True,
+        state="done",
+        text=words,
+        mode="auto",
+        max_rounds=None,
+        role=role,
+        channel="api",
+        job_id="",
+        model="",
+        models=(),
+        created_at=at,
+        started_at=at,
+        ended_at=at,
+        rounds=0,
+        error="",
+        is_dropped=False,
+        taken_by=None,
+        taken_round=None,
+        is_tainted=is_tainted,
+        has_read_outside=reads.outside,
+        has_read_private=reads.private,
+    )
 
 
 def _rows(row: TurnRow, answer: str) -> list[Row]:

@@ -20,7 +20,6 @@ from cortex.base.model import OFFLINE, ModelEntry
 from cortex.base.turn import Turn
 from cortex.ports.loop import Request
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.models.asking import ask
 from cortex.services.models.registry import is_inside
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
@@ -108,14 +107,7 @@ class ModelTitles(Struct, frozen=True, kw_only=True):
         script = f"The person:\n{turn.text[:QUESTION_CHARS]}\n\nThe answer:\n{answer[:ANSWER_CHARS]}"
         sent = Request(system=PROMPT, messages=(user(script),), max_output_tokens=ANSWER_TOKENS, purpose="summary")
         call = LoneCall(id=f"title:{turn.conversation_id}", role=ROLE, channel="chat")
-        await self.calls.begin(person, call)
-        admitted = await self.calls.admit(person, call, sent, first.name)
-        if not admitted.links:
-            return ""
-        began_s = self.runtime.ticks_s()
-        async with asyncio.timeout(CALL_S):
-            reply = await ask(admitted.links, sent, on_delta=_unseen, on_notice=_unseen)
-        await self.calls.book(person, call, reply, admitted.links, round((self.runtime.ticks_s() - began_s) * 1000))
+        reply = await self.calls.asked(person, call, sent, first.name, CALL_S)
         return cleaned(reply.message.text) if reply.message else ""
 
     async def _keep(self, turn: Turn, words: str, *, is_tainted: bool) -> None:
@@ -150,7 +142,3 @@ def _is_open(conversation: ConversationRow, turn: Turn) -> bool:
         and conversation.title == title(turn.text)
         and not conversation.deleted_at
     )
-
-
-async def _unseen(*_: object) -> None:
-    """Nobody watches it."""

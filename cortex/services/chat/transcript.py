@@ -84,6 +84,11 @@ class Transcript:
         ends_here = [marker for marker in self.markers.values() if marker.upto_ordinal == turn.ordinal]
         return ends_here[-1] if ends_here else None
 
+    @property
+    def beginning(self) -> Marker | None:
+        """The summary of another chat that this one begins with, if it is in this stretch."""
+        return next((marker for marker in self.markers.values() if marker.source), None)
+
     def apply(self, event: Event) -> list[ViewChange]:
         """Take the next event; what changed. An event that was folded already changes nothing."""
         if event.seq <= self.seq:
@@ -164,6 +169,9 @@ class Transcript:
             upto_ordinal=data["upto_turn"],
             text=data.get("text") or "",
             is_tainted=bool(data.get("is_tainted")),
+            source=data.get("source") or "",
+            source_title=data.get("source_title") or "",
+            why=data.get("why") or "",
         )
         self.markers[marker.id] = marker
         return [ViewChange(kind="marker.new", turn=turn_id, part=marker.id)] if last else []

@@ -115,6 +115,7 @@ class ApprovalCard(Struct, frozen=True, kw_only=True):
     weight: Weight = "middle"
     is_lasting: bool = False
     leaves: bool = False
+    spends: bool = False
 
 
 class SteerPart(Struct, frozen=True, kw_only=True):
@@ -270,12 +271,18 @@ class TurnView(Struct, frozen=True, kw_only=True):
 
 
 class Marker(Struct, frozen=True, kw_only=True):
-    """Where the model reads a summary instead of what was said before."""
+    """Where the model reads a summary instead of what was said before.
+
+    `source`: the chat that it sums up, where this one begins with it, with its `source_title`. `why`: no model made it.
+    """
 
     id: str
     upto_ordinal: int
     text: str
     is_tainted: bool
+    source: str = ""
+    source_title: str = ""
+    why: str = ""
 
 
 def key_of(turn_id: str) -> str:

@@ -146,7 +146,7 @@ class ConversationHistory(Struct, frozen=True, kw_only=True):
             return await self._not_distilled(row, error.message)
         chain = context.models.chain(role)
         room = round(context.model(chain[0]).request_tokens * SUMMARY_AT) - count(role.prompt)
-        script = await asyncio.to_thread(_script, told, room)
+        script = await asyncio.to_thread(script_of, told, room)
         payer, most = replace(row, role=role.name), count(role.prompt) + count(script)
         limits = await budgets.limits(person, payer, role)
         names, why = await budgets.open_models(person, limits, chain)
@@ -197,7 +197,7 @@ class ConversationHistory(Struct, frozen=True, kw_only=True):
         await rounds.answered(payer.id, SUMMARY_ROUND, reply.model, reply.usage, cost, role=payer.role, paid_by=paid_by)
 
 
-def _script(told: Sequence[Message], room_tokens: int) -> str:
+def script_of(told: Sequence[Message], room_tokens: int) -> str:
     """Return what is to be summarised, as lines; of what is longer than the model takes, the newest exchanges."""
     kept = told
     if sum(map(message_bytes, told)) > room_tokens:

@@ -15,7 +15,7 @@ from cortex.base.turn import Reply
 from cortex.base.user import User
 from cortex.ports.loop import Request
 from cortex.services.budgets.budgets import Budgets
-from cortex.services.models.asking import Link
+from cortex.services.models.asking import Link, ask
 from cortex.services.models.models import Models
 from cortex.services.models.prices import cost_usd
 from cortex.services.models.profiles import endpoint_of
@@ -52,6 +52,21 @@ class LoneCalls(Struct, frozen=True, kw_only=True):
     models: Models
     budgets: Budgets
 
+    async def asked(self, user: User, call: LoneCall, sent: Request, model: str, within_s: float) -> Reply:
+        """The model's answer to one question that nobody watches, admitted and booked; its `failure` says why none."""
+        await self.begin(user, call)
+        admitted = await self.admit(user, call, sent, model)
+        if not admitted.links:
+            return Reply(model=model, failure=admitted.refusal)
+        began_s = self.runtime.ticks_s()
+        try:
+            async with asyncio.timeout(within_s):
+                reply = await ask(admitted.links, sent, on_delta=_unseen, on_notice=_unseen)
+        except TimeoutError:
+            reply = Reply(model=model, failure="The model took too long.", failure_kind="connection")
+        await self.book(user, call, reply, admitted.links, round((self.runtime.ticks_s() - began_s) * 1000))
+        return reply
+
     async def begin(self, user: User, call: LoneCall) -> None:
         """Note the call in the ledger; `admit` follows."""
         rounds = self.runtime.db.repository(RoundsRepository, user.id)
@@ -87,6 +102,10 @@ class LoneCalls(Struct, frozen=True, kw_only=True):
         known = {"ms": ms, "endpoint": endpoint_of(entry), "paid_by": entry.owner_id}
         cost = await cost_usd(entry, reply.usage)
         await rounds.answered(call.id, ROUND, reply.model, reply.usage, cost, **known)
+
+
+async def _unseen(*_: object) -> None:
+    """Nobody watches it."""
 
 
 def _entry(registry: ModelRegistry, name: str) -> ModelEntry:
