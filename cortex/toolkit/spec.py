@@ -52,17 +52,18 @@ class Tool(Struct, frozen=True, kw_only=True):
     effect: reads of one round run side by side, writes one after the other. idempotent: run again after a kill, it has
     one effect, on what was meant first; of the others the person is told that it may have happened. confirm: always
     ask. ambient: pinned in every conversation that permits it. reads_untrusted: its results are tainted. sends_out: it
-    carries data to a place outside. is_grave: it ends, sends, runs or spends, so a wish for it has to be plain
-    before it is chosen. free: not counted as a business call (meta tools). needs: ports that this tool
-    needs beside its category's. risk_of: the risk of one call where its arguments decide (a lock is not a lamp); `risk`
-    is the least it can be. sends_to: where one call carries data to where its arguments decide, with commas between,
-    "" when all stays here. aim: finds what a call acts on ahead of the question, keeps it (`Ctx.target`) and gives its
-    name: what the person is asked about is what is done. check: looks ahead of the question whether the call can run as
-    it is; it raises ToolFailed with what to do instead, and nobody is asked. It reads only, what the caller may read
-    without being asked, reaches no place that the arguments name, and marks words from outside itself (`is_tainted`).
-    read_by: who else will read what exactly this call writes, changes or takes away: other people, another server. Once
-    a turn has read private data and words from outside, such a call asks, whatever its arguments, or has been permitted
-    for these readers. It reads as `check` does, and what it names is shown to the person alone.
+    carries data to a place outside. spends: a call costs money, other than by the models that it asks (those are the
+    budgets' matter): it asks first, and weighs heavily. is_grave: it ends, sends, runs or spends, so a wish for it has
+    to be plain before it is chosen. free: not counted as a business call (meta tools). needs: ports that this tool
+    needs beside its category's. risk_of: the risk of one call where its arguments decide (a lock is not a lamp);
+    `risk` is the least it can be. sends_to: where one call carries data to where its arguments decide, with commas
+    between, "" when all stays here. aim: finds what a call acts on ahead of the question, keeps it (`Ctx.target`) and
+    gives its name: what the person is asked about is what is done. check: looks ahead of the question whether the call
+    can run as it is; it raises ToolFailed with what to do instead, and nobody is asked. It reads only, what the caller
+    may read without being asked, reaches no place that the arguments name, and marks words from outside itself
+    (`is_tainted`). read_by: who else will read what exactly this call writes, changes or takes away: other people,
+    another server. Once a turn has read private data and words from outside, such a call asks, whatever its arguments,
+    or has been permitted for these readers. It reads as `check` does, and what it names is shown to the person alone.
     words: what a call says to the person (`toolkit/words.py`). preview: the same, looked up: the diff of a file, the
     next times of a schedule. It reads as `check` does; what it finds is shown to the person, and no model reads it.
     is_plugin: another package brought it (`toolkit/plugins.py`).
@@ -89,6 +90,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     reads_untrusted: bool = False
     reads_private: bool = False
     sends_out: bool = False
+    spends: bool = False
     free: bool = False
     risk_of: RiskOf | None = None
     sends_to: SendsTo | None = None
@@ -122,6 +124,7 @@ class ToolFacts(TypedDict, total=False):
     reads_untrusted: bool
     reads_private: bool
     sends_out: bool
+    spends: bool
     free: bool
     risk_of: RiskOf | None
     sends_to: SendsTo | None

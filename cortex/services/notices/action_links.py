@@ -88,7 +88,7 @@ class ActionLinks(Struct, frozen=True, kw_only=True):
     async def _is_light(self, notice: NoticeRow) -> bool:
         asked = await self.db.repository(ApprovalsRepository, notice.owner_id).get(notice.subject_id)
         shown = (await self.notices.preferences.choices_of(notice.owner_id)).content
-        return self.weighing(asked).weight == "low" and not asked.why and not asked.readers and "web_push" in shown
+        return self.weighing(asked).weight == "low" and not asked.readers and "web_push" in shown
 
     async def press(self, login: LoginView, token: str, choice: str = SNOOZED) -> str:
         """Do it, once; the path to go on to. `choice`: for how long to snooze.

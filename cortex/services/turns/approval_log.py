@@ -66,8 +66,7 @@ def notice_values(
 ) -> NoticeValues:
     """Return what a request for approval notifies of.
 
-    What weighs heavily, or outside text asked for, is allowed on its card alone: whoever finds a phone may press what
-    stands on its lock screen.
+    What weighs heavily is allowed on its card alone: whoever finds a phone may press what stands on its lock screen.
     """
     return NoticeValues(
         kind="approval",
@@ -75,7 +74,7 @@ def notice_values(
         text="\n".join(part for part in (asked.detail, asked.why) if part),
         path=f"/c/{conversation_id}",
         urgency="important",
-        actions=("deny",) if weight == "high" or asked.why else ("approve", "deny"),
+        actions=("deny",) if weight == "high" else ("approve", "deny"),
         is_tainted=bool(asked.why),
         expires_at=expires_at,
     )

@@ -18,30 +18,34 @@ SHORT_LINES = 4  # of a detail that is no more than its line says
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
-    """The weight of a question. `is_lasting`: it cannot be taken back. `leaves`: something goes out of the house."""
+    """The weight of a question. `is_lasting`: it cannot be taken back. `leaves`: something goes out of the house.
+
+    `spends`: it costs money.
+    """
 
     weight: Weight
     is_lasting: bool
     leaves: bool
+    spends: bool = False
 
 
 def weigh(registry: Registry, row: ApprovalRow | ApprovalRequest) -> Weighed:
     """Weigh a question.
 
-    High is what cannot be taken back and ends, sends, runs or spends something, and what text from outside may have
-    asked for where it lasts or leaves. Low is what can be undone, stays here and is said in one line.
+    High is what cannot be taken back and ends, sends or runs something, what costs money, and all that text from
+    outside may have asked for, could it be undone or not. Low is what can be undone, stays here, is said in one line.
     """
     tool = registry.get(row.tool)
     if tool is None:  # nobody knows any more what it would do
         return Weighed(weight="high", is_lasting=True, leaves=row.destination != HERE)
     is_lasting, leaves = not _can_be_undone(registry, tool, row), _leaves(tool, row)
-    if (is_lasting and (tool.is_grave or row.risk == "high" or row.why)) or (row.why and leaves):
+    if row.why or tool.spends or (is_lasting and (tool.is_grave or row.risk == "high")):
         weight: Weight = "high"
     elif is_lasting or leaves or tool.preview is not None or len(row.detail.splitlines()) > SHORT_LINES:
         weight = "middle"
     else:
         weight = "low"
-    return Weighed(weight=weight, is_lasting=is_lasting, leaves=leaves)
+    return Weighed(weight=weight, is_lasting=is_lasting, leaves=leaves, spends=tool.spends)
 
 
 def _can_be_undone(registry: Registry, tool: Tool, row: ApprovalRow | ApprovalRequest) -> bool:

@@ -7,6 +7,10 @@ import pytest
 from cortex.agent.records import HERE
 from cortex.services.turns.approval_weight import weigh
 from cortex.storage.approvals import ApprovalRow
+from cortex.toolkit.context import Ctx
+from cortex.toolkit.decorator import tool
+from cortex.toolkit.registry import Registry
+from cortex.toolkit.spec import Category
 from cortex.tools import load
 
 SHIPPED = load()
@@ -41,9 +45,10 @@ def asked(tool: str, **other: str) -> ApprovalRow:
     ("tool", "other", "weight"),
     [
         ("ha_call_service", {"risk": "medium"}, "low"),
-        ("ha_call_service", {"risk": "medium", "why": WHY}, "low"),
+        ("ha_call_service", {"risk": "medium", "why": WHY}, "high"),
         ("ha_call_service", {"risk": "high"}, "high"),
         ("task_create", {}, "low"),
+        ("task_create", {"why": WHY}, "high"),
         ("task_create", {"detail": "a\nb\nc\nd\ne"}, "middle"),
         ("cron_add", {}, "middle"),
         ("file_write", {}, "middle"),
@@ -67,3 +72,23 @@ def test_who_reads_it_says_whether_it_lasts_and_leaves() -> None:
     assert (mail.is_lasting, mail.leaves) == (True, True)
     light = weigh(SHIPPED, asked("ha_call_service", risk="medium"))
     assert (light.is_lasting, light.leaves) == (False, False)
+
+
+@tool(words="Order {what}", spends=True)
+async def moon_order(ctx: Ctx, what: str) -> str:
+    """Order something.
+
+    Args:
+        what: The thing.
+    """
+    return what
+
+
+def test_what_costs_money_asks_first_and_weighs_heavily() -> None:
+    tasks = SHIPPED.category("tasks")
+    assert tasks is not None
+    category = Category(name=moon_order.category, summary="Orders", tools=(moon_order,), undo=tasks.undo)
+    weighed = weigh(Registry([category]), asked("moon_order", risk="low"))
+    assert (weighed.weight, weighed.spends, weighed.is_lasting) == ("high", True, False)
+    assert moon_order.confirm
+    assert moon_order.is_grave
