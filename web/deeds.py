@@ -13,7 +13,8 @@ from cortex.base.user import User
 class Deed(Struct, frozen=True, kw_only=True):
     """Something to do. `also`: other words by which people look for it; `keys`: of the keyboard, separated by blanks.
 
-    posts: the fields of the form that is sent to `href`; None where that is a page.
+    posts: the fields of the form that is sent to `href`; None where that is a page. with_engine: only for whoever has
+    the engine shown, or has not.
     """
 
     title: str
@@ -24,6 +25,7 @@ class Deed(Struct, frozen=True, kw_only=True):
     keys: str = ""
     posts: Mapping[str, str] | None = None
     is_admin_only: bool = False
+    with_engine: bool | None = None
 
 
 DEEDS = (
@@ -60,6 +62,24 @@ DEEDS = (
         about="theme, density, keys",
         also="dark light mode colours style",
     ),
+    Deed(
+        title="Show the engine",
+        href="/account/engine",
+        icon="gear",
+        about="tools, tokens, rounds and price under answers",
+        also="figures numbers details costs on",
+        posts={"on": "1"},
+        with_engine=False,
+    ),
+    Deed(
+        title="Hide the engine",
+        href="/account/engine",
+        icon="gear",
+        about="tools, tokens, rounds and price under answers",
+        also="figures numbers details costs off",
+        posts={"on": ""},
+        with_engine=True,
+    ),
     Deed(title="Change your password", href="/account/sign-in", icon="user", also="new login security"),
     Deed(title="Bring chats here", href="/account/import", icon="out", about="from another assistant", also="import"),
     Deed(title="Download all that is yours", href="/account/everything", icon="out", also="export data backup"),
@@ -70,6 +90,7 @@ DEEDS = (
 )
 
 
-def deeds_of(user: User) -> list[Deed]:
-    """Return those that this person may do, in order."""
-    return [deed for deed in DEEDS if user.is_admin or not deed.is_admin_only]
+def deeds_of(user: User, *, has_engine: bool) -> list[Deed]:
+    """Return those that this person may do, in order. has_engine: whether the engine is shown to them."""
+    may = [deed for deed in DEEDS if user.is_admin or not deed.is_admin_only]
+    return [deed for deed in may if deed.with_engine in (None, has_engine)]

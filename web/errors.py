@@ -137,7 +137,7 @@ def _send_to(request: Request, place: str) -> Response:
     if wants_json(request) or is_stream:
         return _as_json(request, 401, "Log in first.")
     is_htmx = request.headers.get("HX-Request") == "true"
-    here, back = _shown(request, is_htmx=is_htmx), {}
+    here, back = page_in_sight(request, is_htmx=is_htmx), {}
     if here != "/" and place != "/setup":
         back["next"] = here
     if request.method not in SAFE_METHODS and place == "/confirm":
@@ -147,7 +147,7 @@ def _send_to(request: Request, place: str) -> Response:
     return Response(status_code=401, headers={"HX-Redirect": place}) if is_htmx else RedirectResponse(place, 303)
 
 
-def _shown(request: Request, *, is_htmx: bool) -> str:
+def page_in_sight(request: Request, *, is_htmx: bool) -> str:
     """The path of the page that was looked at; "/" when the browser does not say. Cut by hand: a parser raises on some.
 
     Where a form is posted to there may be nothing to see, so it is the page with the form.

@@ -41,6 +41,8 @@ async def frame_of(
         user=user,
         theme=chosen.theme,
         density=chosen.density,
+        text_size=chosen.text_size,
+        follows=chosen.follows,
         keys=chosen.keys,
         here=open_page.href if open_page else here,
         path=request.url.path,

@@ -50,10 +50,10 @@ async def palette_of(visit: Visit, query: str) -> Sequence[PaletteGroup]:
         words = query.removeprefix(ASK).strip()
         return [PaletteGroup(kind="do", items=[asking(words)])] if words else []
     if query.startswith(ONLY_DEEDS):
-        return _filled(PaletteGroup(kind="do", items=deeds_found(visit, query.removeprefix(ONLY_DEEDS).strip())))
+        return _filled(PaletteGroup(kind="do", items=await deeds_found(visit, query.removeprefix(ONLY_DEEDS).strip())))
     if not query:
         recent = PaletteGroup(kind="recent", items=await _recent(visit))
-        return _filled(recent, PaletteGroup(kind="do", items=deeds_found(visit, "")[:DEEDS_AT_FIRST]))
+        return _filled(recent, PaletteGroup(kind="do", items=(await deeds_found(visit, ""))[:DEEDS_AT_FIRST]))
     found = await visit.services.search.find(visit.user, query)
     chats = [item for group in found if group.kind in CHATS for item in _hits(group)]
     things = [item for group in found if group.kind not in CHATS for item in _hits(group)]
@@ -61,7 +61,7 @@ async def palette_of(visit: Visit, query: str) -> Sequence[PaletteGroup]:
     return _filled(
         PaletteGroup(kind="chats", items=chats),
         PaletteGroup(kind="pages", items=pages),
-        PaletteGroup(kind="do", items=deeds_found(visit, query)[:OF_A_GROUP]),
+        PaletteGroup(kind="do", items=(await deeds_found(visit, query))[:OF_A_GROUP]),
     )
 
 
@@ -73,9 +73,11 @@ async def pages_found(visit: Visit, query: str) -> Sequence[PaletteItem]:
     return [_page(entry, query) for entry in by_title[:OF_A_GROUP]]
 
 
-def deeds_found(visit: Visit, query: str) -> Sequence[PaletteItem]:
+async def deeds_found(visit: Visit, query: str) -> Sequence[PaletteItem]:
     """Return what this person may do and whose words fit, those first whose title does."""
-    fitting = [deed for deed in deeds_of(visit.user) if fits(f"{deed.title} {deed.about} {deed.also}", query)]
+    chosen = await visit.services.preferences.get(visit.user)
+    deeds = deeds_of(visit.user, has_engine=chosen.engine)
+    fitting = [deed for deed in deeds if fits(f"{deed.title} {deed.about} {deed.also}", query)]
     return [_deed(deed, query) for deed in sorted(fitting, key=lambda deed: not fits(deed.title, query))]
 
 

@@ -109,6 +109,8 @@ class Frame(Struct, frozen=True, kw_only=True):
     language: str = described("the html lang attribute", default="en")
     theme: Literal["auto", "light", "dark"] = described("from the account's preference", default="auto")
     density: Literal["normal", "dense"] = described("from the account's preference", default="normal")
+    text_size: Literal["normal", "small", "large"] = described("from the account's preference", default="normal")
+    follows: bool = described("whether the page scrolls with an answer that is written", default=False)
     keys: bool = described("whether single-key shortcuts are on", default=True)
     here: str = described("href of the nav entry that is open", default="")
     path: str = described("the path of this page, to come back to", default="/")

@@ -23,7 +23,7 @@ class Section(Struct, frozen=True):
 
 SECTIONS = (
     Section("you", "user", "You", "Who you are, your time zone"),
-    Section("look", "theme", "Look", "Theme, density, the engine"),
+    Section("look", "theme", "Look", "Theme, size, the engine"),
     Section("chats", "chat", "Chats", "Role, tools, how Cortex talks"),
     Section("notifications", "bell", "Notifications", "Phone, e-mail, quiet hours"),
     Section("sign-in", "lock", "Sign-in", "Password, logins"),

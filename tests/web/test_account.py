@@ -40,6 +40,25 @@ async def test_preferences_are_kept_and_shape_the_page(house: Cortex, ada: Brows
     assert 'data-keys="off"' in page.text
 
 
+async def test_a_text_size_is_on_every_page_and_costs_nobody_else_anything(ada: Browser, bob: Browser) -> None:
+    await ada.post("/account/look", text_size="large")
+    for path in ("/account/look", "/today", "/tasks", "/c/new"):
+        page = (await ada.get(path)).text
+        assert ('data-size="large"' in page, page.count("/size.css")) == (True, 1), path
+    assert "data-size" not in (await bob.get("/today")).text
+    assert "/size.css" not in (await bob.get("/today")).text
+    assert 'value="large" checked' in (await ada.get("/account/look")).text
+    assert (await ada.post("/account/look", text_size="giant")).status_code == 422
+    await ada.post("/account/look", text_size="")
+    assert "data-size" not in (await ada.get("/today")).text
+
+
+async def test_a_chat_follows_its_answers_only_where_that_is_wanted(ada: Browser) -> None:
+    assert "/follow.js" not in (await ada.get("/c/new")).text
+    await ada.post("/account/look", follows="1")
+    assert "/follow.js" in (await ada.get("/c/new")).text
+
+
 async def test_an_emptied_preference_is_the_default_again(house: Cortex, ada: Browser) -> None:
     await ada.post("/account/look", theme="dark", keys="1")
     await ada.post("/account/look", theme="", keys="1")

@@ -17,7 +17,9 @@ from cortex.services.roles.settings import RoleSettings
 from cortex.services.turns.approvals import GrantRow
 from cortex.services.zones import places
 from web.bodies import TEXT_BYTES, takes
+from web.chat_view import back_to
 from web.deps import Number, Text
+from web.errors import page_in_sight
 from web.render import MORE, NavEntry, address, described
 from web.routes import PageRouter
 from web.sections import HERE, ROWS, SectionContext, saved, shown
@@ -123,15 +125,30 @@ async def show_look(visit: UserVisit) -> Response:
 
 @router.post(HERE + "/look")
 async def save_look(
-    visit: UserVisit, theme: Text = "", density: Text = "", keys: Text = "", engine: Text = ""
+    visit: UserVisit,
+    theme: Text = "",
+    density: Text = "",
+    text_size: Text = "",
+    keys: Text = "",
+    engine: Text = "",
+    follows: Text = "",
 ) -> Response:
     """Return how the page looks and behaves; an empty value returns to the default."""
-    look = {"theme": theme, "density": density, "keys": keys, "engine": engine}
+    chosen = {"theme": theme, "density": density, "text_size": text_size}
+    look = {**chosen, "keys": keys, "engine": engine, "follows": follows}
     try:
         await visit.services.preferences.change(visit.user, look)
     except UserError as refused:
         return await shown(visit, await _look(visit), refused=refused)
     return await saved(visit, await _look(visit))
+
+
+@router.post(HERE + "/engine")
+async def show_engine(visit: UserVisit, on: Text = "") -> Response:
+    """Show tools, tokens and rounds under answers, or no more."""
+    await visit.services.preferences.change(visit.user, {"engine": on})
+    words = "Tools, tokens, rounds and price stand under each answer now." if on else "They are behind why again."
+    return visit.redirect(back_to(page_in_sight(visit.request, is_htmx=False)), words)
 
 
 @router.get(HERE + "/chats")

@@ -40,7 +40,7 @@ async def search(visit: UserVisit, q: str = "", on_page: bool = False) -> Respon
         q=words,
         groups=await visit.services.search.find(visit.user, words),
         pages=await pages_found(visit, words) if words else (),
-        deeds=() if is_sidebar else deeds_found(visit, words),
+        deeds=() if is_sidebar else await deeds_found(visit, words),
         on_page=not is_sidebar,
     )
     return await visit.show("search.html", context, block="results")

@@ -16,6 +16,7 @@ from cortex.storage.preferences import PreferencesRepository as Rows
 
 Theme = Literal["auto", "light", "dark"]
 Density = Literal["normal", "dense"]
+TextSize = Literal["normal", "small", "large"]
 Origin = Literal["default", "yours"]
 DEFAULT_ROLE = "orchestrator"
 PERSONA_CHARS_MAX = 8_000
@@ -25,12 +26,15 @@ _UNSET = ""
 class Preferences(Struct, frozen=True, kw_only=True):
     """The preferences in force for a person. None: not set on this level, so role and settings decide.
 
-    `keys`: single-key shortcuts. `engine`: whether tokens, tools and rounds stand under each answer; an admin's default
-    is yes. `role`, `mode`, `max_rounds`: what a new conversation starts with.
+    `follows`: whether the page scrolls with an answer while it is written. `keys`: single-key shortcuts. `engine`:
+    whether tokens, tools and rounds stand under each answer; an admin's default is yes. `role`, `mode`,
+    `max_rounds`: what a new conversation starts with.
     """
 
     theme: Theme = "auto"
     density: Density = "normal"
+    text_size: TextSize = "normal"
+    follows: bool = False
     keys: bool = True
     engine: bool = False
     role: str = DEFAULT_ROLE
@@ -42,6 +46,7 @@ NAMES = field_names(Preferences)
 _CHOICES: dict[str, tuple[str, ...]] = {
     "theme": get_args(Theme),
     "density": get_args(Density),
+    "text_size": get_args(TextSize),
     "mode": get_args(ToolMode),
 }
 
@@ -90,7 +95,7 @@ class PreferencesService(Struct, frozen=True):
 
 
 def _checked(name: str, value: str, roles: tuple[str, ...]) -> str | int | bool | None:
-    if name in ("keys", "engine"):
+    if name in ("keys", "engine", "follows"):
         return value not in ("", "0", "off", "false")
     if name == "max_rounds":
         return typed_rounds(value)
