@@ -6,6 +6,7 @@ No rule of its own: the conversations come grouped from their service, the prefe
 from collections.abc import Mapping, Sequence
 
 from fastapi import Request
+from msgspec.structs import replace
 
 from cortex.app import Cortex
 from cortex.base.settings import Settings
@@ -35,10 +36,9 @@ async def frame_of(
     chosen = await services.preferences.get(user)
     warnings = (lasting_warning(services.settings), _trial(services, user), *await services.doctor.slips(user))
     unread = await services.notices.unread(user.id)
-    is_well = await services.doctor.is_well() and not await services.doctor.failing_model(user)
-    groups = side_groups(await services.conversations.list(user))
-    return Frame(
-        user=user,
+    status = await status_frame(services, user)
+    return replace(
+        status,
         theme=chosen.theme,
         density=chosen.density,
         text_size=chosen.text_size,
@@ -52,16 +52,24 @@ async def frame_of(
         tabs=tuple(
             CHAT if href == CHAT.href else by_address[href] for href in TABS if href in (CHAT.href, *by_address)
         ),
-        groups=groups,
         conversation_id=conversation_id,
-        waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
         unread=unread,
         is_news=bool(unread) and await services.notices.is_news(user.id, request.url.path),
-        is_well=is_well,
-        first_steps=await services.first_steps.left(user) if is_well else None,
         warning=" ".join(filter(None, warnings)),
         halts=tuple(await services.stop_all.shown(user)),
         toast=take(request),
+    )
+
+
+async def status_frame(services: Cortex, user: User) -> Frame:
+    """A frame with no more than the word near the person's name is made of."""
+    is_well = await services.doctor.is_well() and not await services.doctor.failing_model(user)
+    return Frame(
+        user=user,
+        groups=side_groups(await services.conversations.list(user)),
+        waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
+        is_well=is_well,
+        first_steps=await services.first_steps.left(user) if is_well else None,
     )
 
 

@@ -7,19 +7,25 @@ having everything kept for it. Called by `web/pages/chat.py` and `web/pages/noti
 import asyncio
 import functools
 import logging
+import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import Context
 from typing import Any, TypeVar, cast
 
+from msgspec.structs import replace
+
 from cortex.app import Cortex
 from cortex.base.clock import ticks_s
+from cortex.base.errors import CortexError
 from cortex.base.events import Event, OpenPart
 from cortex.base.user import User
 from cortex.services.chat.chat import LOOK_AGAIN_S, LogPage
 from cortex.services.content.tasks import lists_of
 from cortex.services.notices.live import LiveNotices
+from cortex.services.runtime import work_of
+from web.frame import status_frame
 from web.render import Context as PageContext
 from web.render import Frame, Renderer
 from web.sse import RETRY_MS, Painter, SseMessage, TurnViewContext, partial
@@ -34,6 +40,7 @@ WAITING_MOST = 256_000  # characters
 # What grows is shown at most this often, a long open block (it is sent again whole) a little less often; the next
 # look sees all that came meanwhile.
 FLUSH_S, FLUSH_MOST_S, SLOW_CHARACTERS_S = 0.08, 0.16, 100_000
+MADE_WITHIN_S = 10.0  # between a page being made and its stream
 EACH_PAGE_S = 0.002  # longer for each page: to send to one takes a twentieth of that in processor time
 
 
@@ -223,23 +230,66 @@ class ConversationFeed(Feed):
 
 
 class BellFeed(Feed):
-    """The number on a person's bell, what is new, and that a task list of theirs changed."""
+    """The number on a person's bell, what is new, that a task list changed, and the word for what works just now."""
 
     def __init__(self, services: Cortex, pages: Renderer, user: User) -> None:
         super().__init__()
-        self._notices, self._streams, self._renderer, self._user = services.notices, services.streams, pages, user
+        self._services, self._renderer, self._user = services, pages, user
+        self._notices, self._streams = services.notices, services.streams
+        self._places: dict[OpenPage, tuple[str, str]] = {}  # page -> its conversation, and the word it was sent last
+        self._worked_s = -math.inf
 
-    def join(self, page: OpenPage, shown: int) -> None:
-        """Push what comes to the page, and first the number if it is not the one that is `shown`."""
+    async def join(self, page: OpenPage, shown: int, cid: str = "") -> None:
+        """Push what comes to the page, and first the number if it is not the one that is `shown`.
+
+        The word goes along where it changed so lately that the page may have been made before.
+        """
         self.add(page)
+        self._places[page] = (cid, "")
         if not self.is_over and shown != self._unread:
             page.push(self._number())
+        if ticks_s() - self._worked_s < MADE_WITHIN_S:
+            await self._tell_work()
+
+    def leave(self, page: OpenPage) -> None:
+        """Push it nothing more."""
+        super().leave(page)
+        self._places.pop(page, None)
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as both:
-            lists = both.create_task(self._lists_ring())
+            beside = [both.create_task(self._lists_ring()), both.create_task(self._work_rings())]
             await self._notices_ring()  # until the person's access ends
-            lists.cancel()
+            for one in beside:
+                one.cancel()
+
+    async def _work_rings(self) -> None:
+        """A chat or a job began or ended: say it near the person's name."""
+        key, hub = work_of(self._user.id), self._streams.hub
+        heard = await hub.changed(key, -1, LOOK_AGAIN_S)
+        while True:
+            last, heard = heard, await hub.changed(key, heard, LOOK_AGAIN_S)
+            if heard != last:
+                self._worked_s = ticks_s()
+                await self._tell_work()
+
+    async def _tell_work(self) -> None:
+        """Send each page the word, unless it was the last that it was sent: no page counts the chat that it shows."""
+        try:
+            frame = await status_frame(self._services, self._user)
+        except CortexError:  # the next change, or a press, says it
+            return
+        words: dict[str, str] = {}
+        for page, (cid, sent) in list(self._places.items()):
+            if cid not in words:
+                words[cid] = await self._renderer.aside(self._word, replace(frame, conversation_id=cid))
+            if words[cid] != sent and page in self._places:
+                self._places[page] = (cid, words[cid])
+                page.push(words[cid])
+
+    def _word(self, frame: Frame) -> str:
+        macros: Any = self._renderer.macros("ui.html", PageContext(frame=frame))
+        return SseMessage(data=partial("#status", "innerHTML", macros.status())).encode()
 
     async def _lists_ring(self) -> None:
         """A page that shows the person's task lists looks at them again."""
@@ -294,7 +344,7 @@ class LivePages:
             while not page.is_over and ticks_s() < ends_s:
                 async for text in feed.caught_up(page):
                     yield text
-                bell.join(page, shown)
+                await bell.join(page, shown, cid)
                 async for text in page.texts(ends_s):
                     yield text
                 shown = -1  # what was dropped may have told another number
@@ -306,7 +356,7 @@ class LivePages:
         async with self._bell(page, user) as bell:
             while not page.is_over and ticks_s() < ends_s:
                 page.begin(0)
-                bell.join(page, shown)
+                await bell.join(page, shown)
                 async for text in page.texts(ends_s):
                     yield text
                 shown = -1

@@ -32,6 +32,7 @@ from cortex.services.memory.facts import MemoryService
 from cortex.services.roles.settings import RoleDefaults
 from cortex.services.search.search import ChatHits, FileHits, JobHits, NoteHits, SearchService, TaskHits
 from cortex.services.today.today import TodayService
+from cortex.services.today.weather import Weather
 from cortex.services.tools.listing import ToolListing
 from cortex.services.tools.replays import Replays
 from cortex.services.tools.skills import SkillsService
@@ -195,7 +196,11 @@ class Services(TurnServices):
 
     @cached_property
     def today(self) -> TodayService:
-        return TodayService(runtime=self.runtime, approvals=self.approvals)
+        return TodayService(
+            runtime=self.runtime,
+            approvals=self.approvals,
+            weather=Weather(scope=self.scope, clock=self.runtime.clock),
+        )
 
     @cached_property
     def opening(self) -> OpeningService:

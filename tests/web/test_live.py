@@ -60,6 +60,37 @@ async def test_an_answer_is_painted_once_for_all_pages_and_reaches_each_whole(
     assert 0 < len(painted) < PAGES  # a slow model's words come in a piece or two more, whatever the number of pages
 
 
+def words_of_status(text: str) -> list[str]:
+    """Return what was said near the person's name, one after the other."""
+    found = re.findall(r'hx-target="#status"[^>]*>(.*?)</hx-partial>', text, re.S)
+    return [" ".join(re.sub(r"<[^>]+>|\ndata:", " ", one).split()) for one in found]
+
+
+async def test_the_word_near_the_name_follows_what_works_on_every_page_but_its_own(
+    served: FastAPI, talks: Talks, browser: httpx.AsyncClient
+) -> None:
+    talks.model.rules.insert(0, rule("slowly", SLOWLY))
+    talks.model.fail(Fault(kind="pause", after_bytes=2_000))
+    cid = await talks.living.conversation()
+    async with following(served, browser, "/notifications/events?shown=0") as other:
+        await other.until("event: ready")
+        async with following(served, browser, f"/c/{cid}/events?after=0") as own:
+            await own.until("event: ready")
+            assert words_of_status(other.text) == [], "nothing is sent while nothing changes"
+            await browser.post(f"/c/{cid}/messages", data={"text": "say it slowly"})
+            await other.until("Working:")
+            async with following(served, browser, "/notifications/events?shown=0") as late:
+                await late.until("Working:")  # the page may have been made just before
+            before = len(other.text)
+            talks.model.go_on(1_000)
+            await own.until("event: ended")
+            await other.until("</hx-partial>\n\n", before)
+        begun, ended = words_of_status(other.text)
+    assert begun == "Working: 1 chat"
+    assert "Working" not in ended
+    assert not any("Working" in word for word in words_of_status(own.text)), "its own page shows it anyway"
+
+
 async def test_a_page_that_comes_in_the_middle_of_an_answer_has_all_of_it_at_once(
     served: FastAPI, talks: Talks, browser: httpx.AsyncClient
 ) -> None:

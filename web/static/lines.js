@@ -34,6 +34,21 @@ const news = text => {
   const told = $('hx-partial', new DOMParser().parseFromString(text, 'text/html'));
   if (told) $('#toasts').replaceChildren(...told.childNodes);
 };
+const waiting = new Map(); // form -> what was pressed without a connection
+const back = () => {
+  asOf(false);
+  for (const [form, isOn] of waiting) {
+    waiting.delete(form);
+    form.closest('.line').classList.remove('waits');
+    show(form, !isOn);
+    tick(form);
+  }
+};
+// Nothing of a page is kept on the device: it may be shared. One that is open stays, and says of when it is.
+const asOf = isAway => { const line = $('#as-of'); if (line) line.textContent = isAway ? line.dataset.words : ''; };
+addEventListener('offline', () => asOf(true)); addEventListener('online', back);
+on('htmx:sse:error', () => asOf(true)); on('htmx:sse:after:connection', back);
+if (!navigator.onLine) asOf(true);
 const tick = async form => {
   const isOn = !$('.ck', form).classList.contains('on'), body = new URLSearchParams(new FormData(form));
   const to = form.getAttribute('action');
@@ -45,10 +60,10 @@ const tick = async form => {
     if (!answer.ok) throw answer;
     news(await answer.text());
   } catch (failed) {
-    if (!failed.status) { // no network: it waits for that
+    if (!failed.status) { // no network, or no server: it waits for that
       form.closest('.line').classList.add('waits');
       say('Not sent yet: it waits for the network.');
-      return addEventListener('online', () => { form.closest('.line').classList.remove('waits'); show(form, !isOn); tick(form); }, { once: true });
+      return waiting.set(form, isOn);
     }
     show(form, !isOn);
     ticked.delete(form);

@@ -15,6 +15,7 @@ from msgspec import Struct
 from cortex.base.user import User
 from cortex.ports.channels import NoticeKind
 from cortex.services.runtime import Runtime
+from cortex.services.today.weather import Weather
 from cortex.services.turns.approval_weight import Weight
 from cortex.services.turns.approvals import ApprovalsService
 from cortex.storage.approvals import ApprovalRow
@@ -85,7 +86,10 @@ class NewsLine(Struct, frozen=True, kw_only=True):
 
 
 class Today(Struct, frozen=True, kw_only=True):
-    """A person's day. `done`: how many that were due were ticked off today; `failed`: parts that did not answer."""
+    """A person's day. `done`: how many that were due were ticked off today; `failed`: parts that did not answer.
+
+    `weather`: in words, "" where none is known.
+    """
 
     day: date
     asks: Sequence[DayAsk]
@@ -94,6 +98,7 @@ class Today(Struct, frozen=True, kw_only=True):
     coming: Sequence[ComingLine]
     news: Sequence[NewsLine]
     failed: tuple[Part, ...] = ()
+    weather: str = ""
 
 
 class TodayService(Struct, frozen=True, kw_only=True):
@@ -101,6 +106,7 @@ class TodayService(Struct, frozen=True, kw_only=True):
 
     runtime: Runtime
     approvals: ApprovalsService
+    weather: Weather
 
     async def of(self, user: User) -> Today:
         """The day as it stands now in this person's zone."""
@@ -125,6 +131,7 @@ class TodayService(Struct, frozen=True, kw_only=True):
             coming=await part("coming", self._coming(user, now), ()),
             news=await part("news", self._news(user, now), ()),
             failed=tuple(failed),
+            weather=await self.weather.of(user.id),
         )
 
     async def _asks(self, user: User) -> Sequence[DayAsk]:
