@@ -570,3 +570,34 @@ def test_files_come_by_button_paste_and_drop_and_stay_with_the_message(chat: Tab
     assert axe(chat.page) == []
     chat.page.keyboard.press("Escape")
     chat.complaints[:] = [one for one in chat.complaints if "422" not in one and "ERR_FAILED" not in one]
+
+
+def _end_below(chat: Tab) -> float:
+    """Return how far below the upper edge of the composer the last answer ends."""
+    found: float = chat.page.evaluate(
+        """() => [...document.querySelectorAll('.turn.bot')].at(-1).getBoundingClientRect().bottom
+            - document.querySelector('.dock').getBoundingClientRect().top"""
+    )
+    return found
+
+
+def test_a_page_follows_a_long_answer_where_its_reader_wants_that_until_they_scroll_away(
+    chat: Tab, served: Lived
+) -> None:
+    talks = served.talks
+    lines = "\n\n".join(f"line {number} of a long answer" for number in range(80))
+    talks.model.rules.insert(0, rule("a long one", lines))
+    chat.send("a long one")
+    assert _end_below(chat) > 500, "the question stays on top, as by default"
+    served.server.do(talks.living.cortex.preferences.change(talks.living.admin, {"follows": "1"}))
+    chat.go(served.place)
+    chat.send("a long one")
+    assert _end_below(chat) < 60
+    talks.model.fail(Fault(kind="pause", after_bytes=40_000))
+    chat.send("a long one", waits=False)
+    chat.until("() => [...document.querySelectorAll('.turn.bot')].at(-1).textContent.includes('line 12 ')")
+    chat.page.evaluate("() => scrollBy({ top: -400, behavior: 'instant' })")
+    chat.until("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+    talks.model.go_on(1_000)
+    chat.idle()
+    assert _end_below(chat) > 400, "who scrolled away is left there"

@@ -99,6 +99,26 @@ def test_the_handle_lies_beside_the_tick_under_a_thumb(house: Daemon, ada: Calle
     expect(page.locator(line(page, "Thumb"))).to_have_count(0)
 
 
+def test_without_a_connection_an_open_day_says_of_when_it_is_and_ticks_wait(
+    house: Daemon, ada: Caller, opens: Opens
+) -> None:
+    due_today(ada, "Air the attic")
+    window = opens(house.origin, ada.token)
+    page = go(window, "/today")
+    expect(page.locator("#as-of")).to_be_empty()
+    window.context.set_offline(True)
+    expect(page.locator("#as-of")).to_have_text(re.compile(r"^As of \d\d:\d\d, without a connection\."))
+    row = page.locator(line(page, "Air the attic"))
+    row.locator(".ck").click()
+    expect(row).to_have_class(re.compile("waits"))
+    assert "Air the attic" not in ada.get("/tasks?done=1").text
+    window.context.set_offline(False)
+    poll(lambda: "Air the attic" in ada.get("/tasks?done=1").text)
+    expect(page.locator("#as-of")).to_be_empty()
+    expect(row).to_have_count(0)
+    window.complaints[:] = [one for one in window.complaints if "ERR_INTERNET_DISCONNECTED" not in one]
+
+
 @pytest.mark.parametrize("has_script", [True, False], ids=["script", "plain"])
 def test_a_sentence_begins_a_chat(house: Daemon, ada: Caller, opens: Opens, has_script: bool) -> None:
     page = go(opens(house.origin, ada.token, has_script=has_script), "/today")
