@@ -19,8 +19,7 @@ turn.end     {turn, state, rounds, seconds, tools_sent, tokens_sent, tokens_save
              state done | stopped | failed | interrupted | out_of_rounds
 turn.drop    {turns}   out of view: a new version takes their place. turn.show {hidden, shown}: another was chosen
 undo         {turn, call, undo, state, text}            state undone | refused
-summary      {summary, upto_turn, text, state, is_tainted}          state made | undone
-             of another chat, with which this one begins, besides: {source, source_title, why}
+summary      {summary, upto_turn, text, state, is_tainted, source?, source_title?, why?}   state made | undone
 title        {title}
 agent        {turn, agent, task, role, state, error}    a background run that the turn started, and how it stands
 """

@@ -5,9 +5,12 @@ without it a button leads back to the section.
 """
 
 from collections.abc import Sequence
+from typing import Annotated
 
+from fastapi import Form
 from fastapi.responses import Response
 from msgspec.structs import replace
+from pydantic import BaseModel
 
 from cortex.base.errors import Conflict, UserError
 from cortex.services.chat.composer import FOR_WORK
@@ -94,6 +97,17 @@ class DataContext(SectionContext, frozen=True, kw_only=True):
     shares_words: bool = described("whether admins may read messages of this person that lacked a tool")
 
 
+class LookForm(BaseModel):
+    """The look as its form sends it; what is not ticked is not there."""
+
+    theme: str = ""
+    density: str = ""
+    text_size: str = ""
+    keys: str = ""
+    engine: str = ""
+    follows: str = ""
+
+
 @router.get(HERE)
 async def show(visit: UserVisit) -> Response:
     """The sections; beside their list, where there is room, the first of them."""
@@ -124,20 +138,10 @@ async def show_look(visit: UserVisit) -> Response:
 
 
 @router.post(HERE + "/look")
-async def save_look(
-    visit: UserVisit,
-    theme: Text = "",
-    density: Text = "",
-    text_size: Text = "",
-    keys: Text = "",
-    engine: Text = "",
-    follows: Text = "",
-) -> Response:
+async def save_look(visit: UserVisit, look: Annotated[LookForm, Form()]) -> Response:
     """Return how the page looks and behaves; an empty value returns to the default."""
-    chosen = {"theme": theme, "density": density, "text_size": text_size}
-    look = {**chosen, "keys": keys, "engine": engine, "follows": follows}
     try:
-        await visit.services.preferences.change(visit.user, look)
+        await visit.services.preferences.change(visit.user, look.model_dump())
     except UserError as refused:
         return await shown(visit, await _look(visit), refused=refused)
     return await saved(visit, await _look(visit))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cortex.agent.history import SUMMARY_AT, SUMMARY_HEAD, view
 from cortex.agent.titles import title
@@ -43,7 +44,7 @@ NO_WORDS = "The model gave no summary."
 
 
 class _Said(Struct, frozen=True, kw_only=True):
-    """What stands in the old chat, and what it had read."""
+    """The old chat as it stands, and the marks of what it had read."""
 
     messages: Sequence[MessageRow]
     summary: SummaryRow | None
@@ -135,7 +136,12 @@ class FreshStarts(Struct, frozen=True, kw_only=True):
             if new.turn_count:  # another process was faster
                 return new.id
             at, is_tainted = self.runtime.clock(), said.is_tainted
-            turn = done_turn(user.id, new.id, text, old.role, at, reads=said.reads, is_tainted=is_tainted)
+            turn = replace(
+                done_turn(user.id, new.id, text, old.role, at),
+                is_tainted=is_tainted,
+                has_read_outside=said.reads.outside,
+                has_read_private=said.reads.private,
+            )
             await repository(TurnsRepository).put(turn)
             words = message_of(f"{SUMMARY_HEAD}\n{text}")
             await repository(MessagesRepository).lay_down(new.id, {turn.id: [(words, is_tainted)]})

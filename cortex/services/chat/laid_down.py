@@ -16,10 +16,9 @@ from cortex.services.turns.answer_writer import Row, opening_rows
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messages import MessagesRepository
-from cortex.storage.turns import Reads, TurnRow, TurnsRepository
+from cortex.storage.turns import TurnRow, TurnsRepository
 
 Exchange = tuple[str, str, datetime | None]
-ALL_READ = Reads(outside=True, private=True)
 
 
 async def lay_down(repository: Opener, conversation_id: str, exchanges: Sequence[Exchange], role: str) -> None:
@@ -48,18 +47,8 @@ async def lay_down(repository: Opener, conversation_id: str, exchanges: Sequence
     await repository(ConversationsRepository).copy_log(events, conversation_id, turn_count=len(rows))
 
 
-def done_turn(
-    owner_id: str,
-    conversation_id: str,
-    words: str,
-    role: str,
-    at: datetime,
-    *,
-    ordinal: int = 1,
-    reads: Reads = ALL_READ,
-    is_tainted: bool = True,
-) -> TurnRow:
-    """A turn that was over before it came here."""
+def done_turn(owner_id: str, conversation_id: str, words: str, role: str, at: datetime, *, ordinal: int = 1) -> TurnRow:
+    """A turn that was over before it came here, with every mark."""
     return TurnRow(
         id=f"turn:{new_id()}",
         owner_id=owner_id,
@@ -84,9 +73,9 @@ def done_turn(
         is_dropped=False,
         taken_by=None,
         taken_round=None,
-        is_tainted=is_tainted,
-        has_read_outside=reads.outside,
-        has_read_private=reads.private,
+        is_tainted=True,
+        has_read_outside=True,
+        has_read_private=True,
     )
 
 
