@@ -137,6 +137,7 @@ def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")  # NORMAL loses acknowledged commits at a power cut
     connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA secure_delete=ON")  # as Debian's SQLite is built: what is erased is not left in the file
     connection.execute(f"PRAGMA journal_size_limit={private.WAL_MOST_BYTES}")
     connection.execute("PRAGMA cache_size=-512")  # KB: a commit of one empties the other's, so that much is no use
     # A transaction begins IMMEDIATE at its first write; plain reads take no lock. DBOS's own migrations begin by hand.

@@ -342,7 +342,7 @@ def _sqlite(
         connection.isolation_level = None  # the driver begins nothing by itself; `begin` below does
         cursor = connection.cursor()
         writing = (f"busy_timeout={TRY_TO_WRITE_S * 1000}", f"journal_size_limit={private.WAL_MOST_BYTES}")
-        for pragma in (*PRAGMAS, *(("query_only=ON", READER_CACHE) if is_reading else writing)):
+        for pragma in (*PRAGMAS, "secure_delete=ON", *(("query_only=ON", READER_CACHE) if is_reading else writing)):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -188,12 +189,14 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     async def watch(self) -> None:
         """Run until cancelled: take back what is not confirmed in time, and heed what another process has set."""
         while True:
-            ends = self.trial_ends_at
-            with suppress(TimeoutError):
+            ends, waited_for = self.trial_ends_at, None
+            try:
                 async with asyncio.timeout(max(0.0, (ends - self.clock()).total_seconds()) if ends else None):
                     await self._stirred.wait()
+            except TimeoutError:
+                waited_for = ends  # over, also where the system's clock was set back meanwhile
             self._stirred.clear()
-            await self.outages.wait_out(self._take_back_overdue)
+            await self.outages.wait_out(partial(self._take_back_overdue, waited_for))
             await self.outages.wait_out(self.look)
 
     def go_on(self, before: "ServerSettings") -> None:
@@ -204,8 +207,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         """Look again, soon: another process has changed something."""
         self._stirred.set()
 
-    async def _take_back_overdue(self) -> None:
-        at = self.clock()
+    async def _take_back_overdue(self, waited_for: datetime | None = None) -> None:
+        at = max(self.clock(), waited_for or self.clock())
 
         def is_over(row: ServerSettingRow) -> bool:
             return row.trial_ends_at is not None and row.trial_ends_at <= at

@@ -1,7 +1,7 @@
 """One search over chats and notes: what it finds, what it never shows, and where its hits lead."""
 
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ from cortex.base.messages import assistant
 from cortex.base.messages import user as asks
 from cortex.base.user import User
 from cortex.ports.documents import Extracted, PageText
-from cortex.services.search.search import Hit
+from cortex.services.search import search
+from cortex.services.search.search import MOST, Hit, Piece
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.documents import DocumentsRepository
 from cortex.storage.messages import MessagesRepository
@@ -51,6 +52,22 @@ async def found(house: Cortex, user: User, query: str) -> dict[str, list[Hit]]:
 def shown(hit: Hit) -> str:
     """Its snippet, the marked words in brackets."""
     return "".join(f"[{words}]" if is_hit else words for words, is_hit in hit.snippet)
+
+
+async def test_of_very_many_tasks_no_more_are_read_than_are_shown(
+    house: Cortex, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(MOST + 5):
+        await house.tasks.create(ann, f"Prune rose {number}")
+    marked = list[str]()
+
+    def mark(text: str, _: str) -> Sequence[Piece]:
+        marked.append(text)
+        return ((text, False),)
+
+    monkeypatch.setattr(search, "marked", mark)
+    assert len((await found(house, ann, "prune"))["tasks"]) == MOST
+    assert len(marked) == MOST
 
 
 async def test_a_hit_is_plain_text_with_its_words_marked_and_leads_to_its_turn(house: Cortex, ann: User) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from cortex.app import Cortex
 from cortex.base.errors import NotAllowed, UserError
 from cortex.base.server_settings import EXTRAS
+from cortex.services.upkeep import server_settings
 from cortex.storage.audit import AuditRepository
 from cortex.storage.secrets import AllSecretsRepository
 from cortex.storage.server_settings import ServerSettingRow
@@ -161,6 +163,24 @@ async def test_a_trial_is_over_by_its_time_after_a_kill_too(tmp_path: Path) -> N
         found = await row(house, "public_url")
         assert (found.value, found.before, found.is_on_trial) == (None, ADDRESS, False)
         assert "not confirmed" in found.note
+        assert await actions(house) == ["setting.taken_back", "setting.set"]
+
+
+async def test_a_trial_is_over_though_the_clock_was_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = StillClock()
+    monkeypatch.setattr(server_settings, "TRIAL", timedelta(milliseconds=200))
+    async with living_house(tmp_path / "home", clock=clock) as house:
+        service = house.cortex.server_settings
+        await service.set(house.admin, {"public_url": ADDRESS})
+        changed = asyncio.Event()
+        service.listeners.append(changed.set)
+        watching = asyncio.create_task(service.watch())
+        await asyncio.sleep(0)
+        clock.forward(minutes=-60)
+        async with asyncio.timeout(PATIENCE_S):
+            await changed.wait()
+        watching.cancel()
+        assert house.cortex.settings.public_url == ""
         assert await actions(house) == ["setting.taken_back", "setting.set"]
 
 
