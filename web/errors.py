@@ -21,7 +21,7 @@ from cortex.base.errors import Busy, CortexError, DatabaseUnavailable, DiskFull,
 from web.deps import ConfirmNeeded, LoginNeeded, login_or_none, services
 from web.frame import frame_of
 from web.render import Context, Frame, described, respond, wants_fragment
-from web.security import API, SAFE_METHODS
+from web.security import API, SAFE_METHODS, local_path
 
 log = logging.getLogger(__name__)
 
@@ -191,6 +191,10 @@ async def _malformed(request: Request, _error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
+    is_page = "text/html" in request.headers.get("accept", "") and request.method in SAFE_METHODS
+    if error.status_code == 405 and is_page:
+        # A form's address, which a password's page or a tab that was closed leads back to: the page stands above it.
+        return RedirectResponse(local_path(request.url.path.rpartition("/")[0]), 303)
     status = 404 if error.status_code == 405 else error.status_code
     return await answer_error(request, status, TEXTS.get(status, str(error.detail)))
 

@@ -18,6 +18,17 @@ async def test_a_missing_page_is_told_in_the_readers_own_frame(ada: Browser) -> 
     assert answer.headers["x-request-id"] != part.headers["x-request-id"]
 
 
+@pytest.mark.parametrize(
+    ("form", "page"),
+    [("/start/tell", "/start"), ("/models/connect/use", "/models/connect"), ("/stop-all/outward", "/stop-all")],
+)
+async def test_the_address_of_a_form_leads_up_to_its_page(ada: Browser, form: str, page: str) -> None:
+    answer = await ada.http.get(form, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (answer.status_code, answer.headers.get("location")) == (303, page)
+    assert (await ada.get(page)).status_code == 200
+    assert (await ada.http.get(form, headers={"Accept": "application/json"})).status_code == 404
+
+
 async def test_a_program_gets_json(ada: Browser, visitor: httpx.AsyncClient) -> None:
     answer = await ada.http.get("/tasks/nothing", headers={"Accept": "application/json"})
     error = answer.json()["error"]
