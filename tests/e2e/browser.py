@@ -130,5 +130,6 @@ def axe(page: Page) -> list[str]:
 def overflow_px(page: Page) -> int:
     """How far the page reaches past its window's side; a phone's own width grows with what is too wide."""
     assert page.viewport_size is not None
+    page.wait_for_load_state()  # without its style sheet every page is too wide
     wide: int = page.evaluate("() => document.documentElement.scrollWidth")
     return wide - page.viewport_size["width"]
