@@ -9,6 +9,7 @@ from tests.e2e.browser import overflow_px
 from tests.e2e.caller import PASSWORD, Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
+from tests.e2e.pages import go
 from tests.e2e.person import ask, new_chat, poll, send, wait_for_end
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]
@@ -128,6 +129,22 @@ def test_the_second_message_is_typed_where_the_first_was(house: Daemon, ada: Cal
     page.keyboard.press("Enter")
     expect(page.locator(".turn.user .said").last).to_have_text("note the nuts, no rush")
     expect(page.locator(".turn.bot .foot")).to_have_count(2)
+
+
+@pytest.mark.parametrize(("place", "field"), [("/tasks", "#new-title"), ("/today", "#add-line")])
+def test_the_next_task_is_typed_where_the_last_one_was(
+    house: Daemon, ada: Caller, opens: Opens, place: str, field: str
+) -> None:
+    ada.post("/tasks", title="Sign the form", due="today")
+    page = go(opens(house.origin, ada.token), place)
+    page.focus(field)
+    for title in ("Oil the gate", "Wax the door"):
+        page.keyboard.type(title)
+        page.keyboard.press("Enter")
+        expect(page.locator(".line", has_text=title)).to_have_count(1)
+        expect(page.locator(field)).to_be_focused()
+    expect(page.locator(field)).to_be_in_viewport()
+    expect(page.locator("header.top")).to_be_in_viewport()
 
 
 def test_shift_enter_breaks_the_line_and_alt_enter_asks_without_tools(house: Daemon, ada: Caller, opens: Opens) -> None:

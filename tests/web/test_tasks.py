@@ -19,7 +19,7 @@ async def test_an_added_task_stands_in_its_list_and_in_the_table(house: Cortex, 
     answer = await ada.post(
         "/tasks", title="Milk <b>", list_name="shopping", due="2026-12-24", back="/tasks?list=shopping"
     )
-    assert answer.headers["location"] == "/tasks?list=shopping"
+    assert answer.headers["location"] == "/tasks?list=shopping#new-title"
     (task,) = await house.tasks.list(ada.user)
     assert (task.title, task.list_name, str(task.due)) == ("Milk <b>", "shopping", "2026-12-24")
     page = await ada.fragment("/tasks?list=shopping")
@@ -30,11 +30,11 @@ async def test_an_added_task_stands_in_its_list_and_in_the_table(house: Cortex, 
 @pytest.mark.parametrize(
     ("back", "into", "leads_to"),
     [
-        ("/tasks", "Shopping", "/tasks?list=Shopping"),
-        ("/tasks?list=garden", "Shopping", "/tasks?list=Shopping"),
-        ("/tasks?list=Shopping&tabs=3", "Shopping", "/tasks?list=Shopping&tabs=3"),
-        ("/tasks", "inbox", "/tasks"),
-        ("/today", "Shopping", "/today"),
+        ("/tasks", "Shopping", "/tasks?list=Shopping#new-title"),
+        ("/tasks?list=garden", "Shopping", "/tasks?list=Shopping#new-title"),
+        ("/tasks?list=Shopping&tabs=3", "Shopping", "/tasks?list=Shopping&tabs=3#new-title"),
+        ("/tasks", "inbox", "/tasks#new-title"),
+        ("/today", "Shopping", "/today#add-line"),
     ],
 )
 async def test_the_page_goes_on_with_the_list_that_was_written_to(

@@ -122,7 +122,8 @@ async def add(
     shown = parse_qs(urlsplit(place).query).get("list", [""])[0]
     if task.list_label not in (shown, INBOX) and urlsplit(place).path == NAV.href:
         place = address(NAV.href, list=task.list_label)  # there it stands, and there the next one goes
-    return visit.redirect(place)
+    field = "new-title" if urlsplit(place).path == NAV.href else "add-line"
+    return visit.redirect(f"{place}#{field}")  # the next one is written where this one was
 
 
 @router.get("/tasks/{task_id}")
