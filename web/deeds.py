@@ -86,6 +86,7 @@ DEEDS = (
     Deed(title="Connect a model", href="/models/connect", icon="model", also="add new AI key server ollama"),
     Deed(title="Invite somebody", href="/admin/users", icon="user", also="add new person user", is_admin_only=True),
     Deed(title="Back up now", href="/admin/backups", icon="down", also="backup save copy", is_admin_only=True),
+    Deed(title="Keyboard shortcuts", href="/shortcuts", icon="log", also="keys help", keys="?"),
     Deed(title="Log out", href="/logout", icon="leave", also="sign end session", posts={}),
 )
 

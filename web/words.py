@@ -5,7 +5,6 @@ Pure; registered by `web/render.py`.
 
 import json
 import re
-from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
@@ -104,11 +103,6 @@ def size(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 999_950 else f"{count / 1_000_000:.1f} MB"
 
 
-def breakable(address: str) -> Markup:
-    """An address that may be broken after its dots and slashes."""
-    return Markup("<wbr>").join(re.findall(r"[^./]*[./]|[^./]+", address))
-
-
 def role_title(name: str) -> str:
     """The role by its purpose."""
     return ROLE_TITLES.get(name, name)
@@ -122,15 +116,6 @@ def capitalize_first(text: str) -> str:
 def carried(receipt: dict[str, Any]) -> int:
     """Count the tools of a request, in its tools or after the message; meta tools cost tokens, but are none."""
     return sum(row["category"] != META for row in (*receipt["sent"], *receipt.get("noted", ())))
-
-
-def by_category(rows: Iterable[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """A receipt's rows gathered by category, in the order in which the categories first appear, meta last."""
-    first: dict[str, int] = {}
-    for row in rows:
-        first.setdefault(row["category"], len(first))
-    ordered = sorted(rows, key=lambda row: (row["category"] == META, first[row["category"]]))
-    return [(category, list(group)) for category, group in groupby(ordered, key=lambda row: row["category"])]
 
 
 def markdown(text: str, key: str = "") -> Markup:
@@ -168,7 +153,6 @@ def with_rows(text: str | Markup, user: User | None) -> Markup:
 
 FILTERS = {
     "browser": browser_name,
-    "by_category": by_category,
     "carried": carried,
     "deed": deed,
     "facts": deed_words.facts,
@@ -183,7 +167,6 @@ FILTERS = {
     "markdown": markdown,
     "pretty": pretty,
     "size": size,
-    "breakable": breakable,
     "span": span,
     "visible": visible,
     "with_rows": with_rows,

@@ -412,7 +412,7 @@ def test_single_keys_work_and_can_be_switched_off(chat: Tab, served: Lived) -> N
     chat.page.keyboard.press("k")
     assert chat.page.evaluate(focus) == f"t{served.talks.held.keys[-1]}"
     chat.page.keyboard.press("?")
-    assert chat.page.evaluate("() => document.querySelector('#keys').open")
+    chat.until("() => document.querySelector('#confirm[open] .shortcuts')")
     chat.page.keyboard.press("Escape")
     chat.page.keyboard.press("/")
     assert chat.page.evaluate(focus) == "text"

@@ -78,9 +78,9 @@ def test_every_main_shortcut_does_what_it_says(house: Daemon, ada: Caller, opens
     keys.press("Escape")
     expect(page.locator("#why")).to_be_hidden()
     keys.press("?")
-    expect(page.locator("#keys")).to_be_visible()
+    expect(page.locator("#confirm[open] .shortcuts")).to_be_visible()
     keys.press("Escape")
-    expect(page.locator("#keys")).to_be_hidden()
+    expect(page.locator("#confirm[open] .shortcuts")).to_be_hidden()
     keys.press("e")
     expect(page.locator("form.edit textarea")).to_be_focused()
     page.click("form.edit .quiet")
@@ -165,7 +165,7 @@ def test_single_keys_can_be_switched_off(house: Daemon, ada: Caller, opens: Open
     page.evaluate("() => { document.body.dataset.keys = 'off'; document.activeElement.blur(); }")
     page.keyboard.press("?")
     page.keyboard.press("n")
-    expect(page.locator("#keys")).to_be_hidden()
+    expect(page.locator("#confirm[open] .shortcuts")).to_be_hidden()
 
 
 def test_tab_reaches_the_skip_links_first_and_the_composer(house: Daemon, ada: Caller, opens: Opens) -> None:

@@ -125,7 +125,7 @@ def test_what_opens_over_a_page_is_sound(
     found["confirm"] = looked_at(window)
     go(window, "/tasks")
     page.keyboard.press("?")
-    expect(page.locator("#keys")).to_be_visible()
+    expect(page.locator("#confirm .shortcuts")).to_be_visible()
     found["shortcuts"] = looked_at(window)
     go(window, furnished.chat)
     page.locator(".foot .whyb").click()

@@ -417,7 +417,7 @@ async def test_rename_pin_delete_and_take_back(talks: Talks, page: httpx.AsyncCl
     assert (await page.get(f"/c/{cid}")).status_code == 200
 
 
-async def test_search_answers_as_page_and_as_the_sidebars_list(talks: Talks, page: httpx.AsyncClient) -> None:
+async def test_search_answers_as_a_page_and_while_somebody_types(talks: Talks, page: httpx.AsyncClient) -> None:
     assert "<html" in (await page.get("/search?q=kettle")).text
     part = (await page.get("/search?q=kettle", headers=HTMX)).text
     assert "<html" not in part

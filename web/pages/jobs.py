@@ -15,7 +15,7 @@ from cortex.services.jobs.tools import JobToolPlan
 from cortex.services.notices.addresses import ChannelView
 from web.bodies import TEXT_BYTES, takes
 from web.deps import Number
-from web.job_words import LIVE, JobWordsContext, PreviewLine, is_live, lines, said_at
+from web.job_words import JobWordsContext, PreviewLine, is_live, lines, said_at
 from web.render import Frame, NavEntry, address, described, wants_fragment
 from web.routes import PageRouter
 from web.visit import UserVisit, Visit
@@ -78,7 +78,6 @@ class JobContext(JobReadingContext, frozen=True, kw_only=True):
     known: JobChoices = described("roles, models and tools to choose from")
     channels: Sequence[ChannelView] = described("ways to be told, and what each still lacks")
     is_stale: bool = described("whether the job was changed while the person was writing", default=False)
-    live: Sequence[str] = described("the states of a run that is still to end", default=LIVE)
 
 
 @router.get(HOME)

@@ -1,4 +1,4 @@
-"""More and Admin: a card for each page that is not in the sidebar, and the word near the person's name."""
+"""More and Admin: a card for each page that is not in the sidebar; the word near the person's name; the keys."""
 
 from collections.abc import Sequence
 
@@ -43,6 +43,12 @@ async def status(visit: UserVisit) -> Response:
     if not wants_fragment(visit.request):
         return RedirectResponse(MORE, 303)
     return await visit.show("status.html", Context(), here="")
+
+
+@router.get("/shortcuts")
+async def shortcuts(visit: UserVisit) -> Response:
+    """Return the keys that do something."""
+    return await visit.show("shortcuts.html", Context(), here=MORE)
 
 
 async def _page(visit: Visit, title: str, here: str, also: str = "") -> Response:

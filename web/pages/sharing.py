@@ -11,7 +11,7 @@ from cortex.base.errors import UserError
 from cortex.base.user import User
 from cortex.services.chat.sharing import ChatShareRow, Housemate, SharedTurn
 from cortex.services.chat.transcript_views import turn_of
-from web.deps import Number
+from web.deps import Number, Text, Texts
 from web.markdown import render
 from web.render import MORE, Context, NavEntry, address, described
 from web.routes import PageRouter
@@ -45,7 +45,6 @@ class ShareContext(Context, frozen=True, kw_only=True):
 
     cid: str = described("the conversation's id")
     key: str = described("the turn whose answer is meant, empty for the whole chat")
-    title: str = described("the chat's title")
     people: Sequence[Housemate] = described("who could be let read it")
     shares: Sequence[ChatShareRow] = described("who may read it, or an answer in it, by now")
 
@@ -72,14 +71,12 @@ async def ask(visit: UserVisit, cid: str, turn: str = "") -> Response:
 
 
 @router.post("/c/{cid}/share")
-async def share(visit: UserVisit, cid: str) -> Response:
+async def share(visit: UserVisit, cid: str, turn: Text = "", people: Texts = None) -> Response:
     """Let them read it, and tell them."""
-    fields = await visit.request.form()
-    key, people = str(fields.get("turn", "")), [str(one) for one in fields.getlist("people")]
     try:
-        names = await visit.services.chat_sharing.share(visit.user, cid, turn_of(key) if key else "", people)
+        names = await visit.services.chat_sharing.share(visit.user, cid, turn_of(turn) if turn else "", people or ())
     except UserError as refused:
-        return await visit.show("share.html", await _question(visit, cid, key), refused=refused)
+        return await visit.show("share.html", await _question(visit, cid, turn), refused=refused)
     return visit.redirect(f"/c/{cid}", f"{' and '.join(names)} can read it now.")
 
 
@@ -111,11 +108,10 @@ async def end(visit: UserVisit, share_id: str) -> Response:
 
 
 async def _question(visit: Visit, cid: str, key: str) -> ShareContext:
-    conversation = await visit.services.conversations.get(visit.user, cid)
+    await visit.services.conversations.get(visit.user, cid)  # refuses what is not the person's own
     return ShareContext(
         cid=cid,
         key=key,
-        title=conversation.title or "New chat",
         people=await visit.services.chat_sharing.housemates(visit.user),
         shares=await visit.services.chat_sharing.of_chat(visit.user, cid),
     )

@@ -10,6 +10,15 @@
   const typing = event => event.target.closest('input:not([type=radio]),textarea,select,[contenteditable]');
   const last = selector => all(selector).at(-1);
 
+  // --- what a page needs only when somebody presses for it: scripts by their name, and in a chat the style of what they open
+  let styled = $('link[href*="/sheet.css"]');
+  const style = () => styled ??= new Promise(done => {
+    const link = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: $('#confirm').dataset.style, onload: done, onerror: done });
+    document.head.append(link);
+  });
+  const script = name => import(`/static/${name}.js?v=` + root.dataset.version);
+  const brought = name => Promise.all([script(name), style()]).then(([script]) => script);
+
   // --- reading position: the question goes to the top, the answer grows below it, nothing else moves the page
   const px = (element, name) => parseFloat(getComputedStyle(element)[name]) || 0;
   const tall = element => element.offsetHeight + px(element, 'marginBottom');
@@ -77,7 +86,7 @@
     if (box.id !== 'text') return;
     if (!fits) { box.style.height = 'auto'; box.style.height = box.scrollHeight + 'px'; }
     box.value ? sessionStorage[draft] = box.value : delete sessionStorage[draft];
-    if (box.value === '/') import('/static/snippets.js?v=' + root.dataset.version).then(script => script.begin()).catch(() => {});
+    if (box.value === '/') brought('snippets').then(script => script.begin()).catch(() => {});
   });
   if (text() && !text().value && sessionStorage[draft]) { text().value = sessionStorage[draft]; setTimeout(typed, 300); }
   const press = isQuick => {
@@ -190,22 +199,12 @@
     if (!files?.length || !$('#files')) return;
     const all = [...files];
     event.preventDefault();
-    import($('#files').dataset.src).then(script => script.give(all));
+    script('attach').then(script => script.give(all));
   };
   on('change', event => { if (event.target.id === 'pick') { give(event, event.target.files); event.target.value = ''; } });
   on('paste', event => give(event, event.clipboardData?.files));
   on('dragover', event => { if ($('#files') && event.dataTransfer?.types.includes('Files')) event.preventDefault(); });
   on('drop', event => give(event, event.dataTransfer?.files));
-
-  // --- a time that can be read now: what the last saving said of it is over
-  on('htmx:after:swap', () => {
-    if (!$('#reading .read')) return;
-    for (const field of all('#f-when[aria-invalid],#f-time_zone[aria-invalid]')) {
-      const box = field.closest('.fr');
-      field.removeAttribute('aria-invalid'); field.setAttribute('aria-describedby', field.id + '-h');
-      box.classList.remove('bad'); $('.fr-e', box).remove(); $('.say.bad', field.form)?.remove();
-    }
-  });
 
   // --- clicks: copy, steps, examples, dialogs, why
   const closeTo = async (link, event) => {
@@ -238,21 +237,22 @@
   };
   on('change', event => { if (event.target.name === 'max_rounds') count(); });
   const fill = link => { text().value = link.dataset.fill || link.textContent; text().focus(); typed(); };
-  const ask = async link => {
+  const ask = async href => {
     const box = $('#confirm');
-    await htmx.ajax('GET', link.getAttribute('href'), { target: box, swap: 'innerHTML' });
+    await Promise.all([style(), htmx.ajax('GET', href, { target: box, swap: 'innerHTML' })]);
     $('#menu')?.hidePopover?.();
     box.showModal();
   };
   const why = async link => {
     const box = $('#why');
     box.style.positionAnchor = 'auto';
-    await htmx.ajax('GET', link.getAttribute('href'), { target: '#why-b', swap: 'innerHTML' });
+    await Promise.all([style(), htmx.ajax('GET', link.getAttribute('href'), { target: '#why-b', swap: 'innerHTML' })]);
     box.showPopover({ source: link });
   };
-  const palette = () => import($('#palette').dataset.src).then(script => script.open()).catch(() => location = '/search'); // comes with the first press
-  const preview = button => import('/static/preview.js?v=' + root.dataset.version).then(script => script.toggle(button), () => say('Cortex cannot be reached.'));
-  const clicks = [['[data-palette]', palette, true], ['[data-preview]', preview], ['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-resend]', resend], ['[data-take-back]', takeBack], ['[data-fill]', fill, true], ['[data-confirm]', ask, true], ['[data-pop=why]', why, true]];
+  const palette = () => brought('palette').then(script => script.open()).catch(() => location = '/search');
+  const bell = link => brought('bell').then(script => script.toggle(link)).catch(() => location = link.href);
+  const preview = button => script('preview').then(script => script.toggle(button), () => say('Cortex cannot be reached.'));
+  const clicks = [['[data-palette]', palette, true], ['.bell,.bell-m', bell, true], ['[data-preview]', preview], ['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-resend]', resend], ['[data-take-back]', takeBack], ['[data-fill]', fill, true], ['[data-confirm]', link => ask(link.getAttribute('href')), true], ['[data-pop=why]', why, true]];
   on('click', event => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     for (const [selector, act, stays] of clicks) {
@@ -264,7 +264,7 @@
   });
   $('#why')?.addEventListener('beforetoggle', event => {
     if (event.newState === 'closed') event.target.style.positionAnchor = '';
-    else if (!event.source?.dataset?.pop && form()) htmx.ajax('POST', '/why', { values: Object.fromEntries(new FormData(form())), target: '#why-b', swap: 'innerHTML' });
+    else if (style() && !event.source?.dataset?.pop && form()) htmx.ajax('POST', '/why', { values: Object.fromEntries(new FormData(form())), target: '#why-b', swap: 'innerHTML' });
   });
   $('#menu')?.addEventListener('beforetoggle', event => { event.target.dataset.part = event.source?.dataset.part ?? ''; });
   on('toggle', event => { if (event.target.id === 'plan' && event.newState === 'open') $(':checked', event.target).focus(); }, true);
@@ -298,11 +298,11 @@
     '/': () => text()?.focus(), n: () => location = '/c/new', s: palette, j: () => walk(1), k: () => walk(-1),
     y: () => last('.bot [data-copy-turn]')?.click(), e: () => last('[data-edit]')?.click(), r: () => last('[data-again]')?.click(),
     w: () => (last('[data-pop=why]') ?? $('[popovertarget=why]'))?.click(), m: () => form() && mode(), '<': () => flip(0), '>': () => flip(1), '.': () => last('.ask [value=deny]')?.focus(),
-    '?': () => $('#keys').showModal(), g: () => { leader = 'g'; setTimeout(() => leader = '', 1200); },
+    '?': () => mine && ask('/shortcuts'), g: () => { leader = 'g'; setTimeout(() => leader = '', 1200); },
   };
   on('keydown', event => {
     const floats = $(':popover-open,dialog[open]');
-    if ((event.ctrlKey || event.metaKey) && event.key === 'k' && $('#palette')) { event.preventDefault(); return palette(); }
+    if ((event.ctrlKey || event.metaKey) && event.key === 'k' && mine) { event.preventDefault(); return palette(); }
     if (event.key === 'Escape' && floats?.id === 'plan') setTimeout(() => text().focus());
     if (event.key === 'Escape' && form()?.dataset.running === '1' && !floats) return $('.stop')?.click();
     if (event.ctrlKey || event.metaKey || event.altKey || floats || typing(event) || document.body.dataset.keys === 'off') return;

@@ -1,10 +1,6 @@
-// The bell's panel: push.js loads this with the first press. Its lines come from /notifications/panel, and again with each change.
+// The bell's panel: app.js loads this with the first press. Its lines come from /notifications/panel, and again with each change.
 let bell = document.getElementById('bell'); // the one that was pressed: a phone has another in its header
-const panel = document.createElement('div'), sheet = document.createElement('link');
-const styled = new Promise(done => { sheet.onload = sheet.onerror = done; });
-sheet.rel = 'stylesheet';
-sheet.href = bell.dataset.style;
-document.head.append(sheet);
+const panel = document.createElement('div');
 panel.id = 'bell-panel';
 panel.className = 'pop';
 panel.popover = 'auto';
@@ -33,7 +29,7 @@ panel.addEventListener('click', ({ target }) => { if (target.closest('[data-shut
 export async function toggle(pressed) {
   bell = pressed;
   if (wasOpen || isOpen()) { wasOpen = false; return panel.hidePopover(); }
-  await Promise.all([styled, look()]);
+  await look();
   document.querySelectorAll('#toasts .news').forEach(one => one.remove()); // they stand in the panel now
   panel.showPopover({ source: bell });
   first();

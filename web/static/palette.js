@@ -1,12 +1,9 @@
-// Search or do (Ctrl K): app.js loads this with the first press. The lines come from /palette as HTML, the first one chosen.
-const made = document.getElementById('palette').content.firstElementChild;
-document.body.append(made);
-const field = made.querySelector('input'), list = made.querySelector('[role=listbox]');
-const sheet = document.createElement('link');
-const styled = new Promise(done => { sheet.onload = sheet.onerror = done; });
-sheet.rel = 'stylesheet';
-sheet.href = made.dataset.style;
-document.head.append(sheet);
+// Search or do (Ctrl K): app.js loads this with the first press. Box and lines come from /palette, the first one chosen.
+const find = (address, signal) => fetch('/palette' + address, { headers: { 'HX-Request': 'true' }, signal });
+const came = await find('');
+if (!came.ok) throw came; // the search page says why
+document.body.insertAdjacentHTML('beforeend', await came.text());
+const made = document.body.lastElementChild, field = made.querySelector('input'), list = made.querySelector('[role=listbox]');
 
 const lines = () => [...list.querySelectorAll('[role=option]')];
 const chosen = () => list.querySelector('[aria-selected=true]');
@@ -21,13 +18,13 @@ function move(way) {
   if (all.length) choose(all[(at + way + all.length) % all.length]);
 }
 
-let asked, waits, shown = Promise.resolve(), current; // `shown`: until the lines for what stands in the field are there
+let asked, waits, shown, current; // `shown`: until the lines for what stands in the field are there
 async function look() {
   asked?.abort();
   asked = new AbortController();
   current = field.value;
   try {
-    const answer = await fetch('/palette?q=' + encodeURIComponent(current), { headers: { 'HX-Request': 'true' }, signal: asked.signal });
+    const answer = await find('?q=' + encodeURIComponent(current), asked.signal);
     if (answer.status === 401) return location.reload();
     if (!answer.ok) throw answer;
     list.innerHTML = await answer.text();
@@ -56,7 +53,6 @@ list.addEventListener('click', event => { if (event.target.closest('[role=option
 export async function open() {
   if (made.open) return made.close();
   again();
-  await styled;
   made.showModal();
   field.select();
 }

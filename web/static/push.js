@@ -33,14 +33,6 @@
   told(count);
   new MutationObserver(news).observe(document.head, { childList: true, subtree: true });
 
-  // --- the bell's panel: its script comes with the first press; without it the bell leads to the page
-  on('click', event => {
-    const bell = event.target.closest?.('.bell,.bell-m'); // the sidebar's, and the header's on a phone
-    if (!bell || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    import($('#bell').dataset.src).then(script => script.toggle(bell)).catch(() => location = bell.href);
-  });
-
   // --- what this page shows is no news any more, and what led here least of all
   const here = new URL(location), notice = here.searchParams.get('notice') ?? '';
   if (notice || $('.bell[data-news]')) {

@@ -5,10 +5,6 @@ list.className = 'snip';
 list.id = 'snip';
 list.setAttribute('role', 'listbox');
 list.hidden = true;
-const sheet = document.createElement('link');
-sheet.rel = 'stylesheet';
-sheet.href = '/static/palette.css?v=' + document.documentElement.dataset.version;
-document.head.append(sheet);
 const say = words => { document.getElementById('sr').textContent = words; };
 
 const lines = () => [...list.querySelectorAll('[role=option]')];
