@@ -18,7 +18,7 @@ from web import assets
 
 pytestmark = pytest.mark.browser
 
-CHAT_KB, CHAT_REQUESTS, SCRIPT_KB = 42, 4, 21.5
+CHAT_KB, CHAT_REQUESTS, SCRIPT_KB = 40, 4, 21.5
 OTHER_KB, OTHER_REQUESTS = 60, 6
 FONT_KB = 50
 # The sizes of the words that are shown, each with one of its places, and those of the tokens. A formula sizes itself.
@@ -403,6 +403,22 @@ def test_a_removal_asks_in_a_dialog_that_escape_closes(house: Daemon, furnished:
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(page).to_have_url(f"{house.origin}/models")
+
+
+def test_a_question_that_cannot_be_fetched_is_a_page_and_not_the_one_before(
+    house: Daemon, furnished: Furnished, opens: Opens
+) -> None:
+    window = opens(house.origin, furnished.admin.token)
+    page = go(window, "/models")
+    ask = page.locator("main a[data-confirm]").first
+    ask.click()
+    expect(page.locator("#confirm form")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.route(f"{house.origin}{ask.get_attribute('href')}", lambda route: route.fulfill(status=503, body="away"))
+    ask.click()
+    expect(page.get_by_text("away")).to_be_visible()
+    expect(page.locator("#confirm")).to_have_count(0)
+    window.complaints.clear()  # Chromium's, of the request that failed
 
 
 def test_a_chat_needs_no_style_of_the_other_pages(house: Daemon, furnished: Furnished, opens: Opens) -> None:

@@ -122,6 +122,8 @@ class Ids(HTMLParser):
                 self.ids.append(value or "")
             if name in ("aria-labelledby", "aria-describedby", "for") and tag != "dialog":
                 self.refs += (value or "").split()
+            if tag == "use" and name == "href":
+                self.refs.append((value or "#")[1:])
 
 
 async def test_every_id_stands_once_and_every_label_leads_somewhere(talks: Talks, page: httpx.AsyncClient) -> None:
@@ -132,6 +134,27 @@ async def test_every_id_stands_once_and_every_label_leads_somewhere(talks: Talks
         assert found.ids, path
         assert len(found.ids) == len(set(found.ids)), path
         assert set(found.refs) <= set(found.ids), path
+
+
+async def test_what_comes_into_a_chat_later_has_its_icons_there(talks: Talks, page: httpx.AsyncClient) -> None:
+    cid, key = talks.held.kitchen, talks.held.keys[-1]
+    chat = Ids()
+    chat.feed((await page.get(f"/c/{cid}")).text)
+    opened = ("rename", "share", "delete", f"versions/{key}")
+    asked = (
+        "/stop-all",
+        "/palette",
+        "/palette?q=a",
+        "/notifications/panel",
+        "/snippets/fitting?q=/",
+        "/shortcuts",
+        "/status",
+        f"/turns/{key}/why?c={cid}",
+    )
+    for path in (*asked, *(f"/c/{cid}/{one}" for one in opened)):
+        answer = await page.get(path, headers=HTMX)
+        assert answer.status_code == 200, path
+        assert set(re.findall(r'href="#(i-[a-z]+)"', answer.text)) <= set(chat.ids), path
 
 
 # --- a long conversation --------------------------------------------------------------------------------------------

@@ -237,22 +237,27 @@
   };
   on('change', event => { if (event.target.name === 'max_rounds') count(); });
   const fill = link => { text().value = link.dataset.fill || link.textContent; text().focus(); typed(); };
+  // what stood there before is never shown again: what cannot be fetched is a page, which says why
+  const fetched = async (href, box) => {
+    box.replaceChildren();
+    await Promise.all([style(), htmx.ajax('GET', href, { target: box, swap: 'innerHTML' })]).catch(() => {});
+    return box.firstChild || void (location = href);
+  };
   const ask = async href => {
     const box = $('#confirm');
-    await Promise.all([style(), htmx.ajax('GET', href, { target: box, swap: 'innerHTML' })]);
+    if (!await fetched(href, box)) return;
     $('#menu')?.hidePopover?.();
     box.showModal();
   };
   const why = async link => {
     const box = $('#why');
     box.style.positionAnchor = 'auto';
-    await Promise.all([style(), htmx.ajax('GET', link.getAttribute('href'), { target: '#why-b', swap: 'innerHTML' })]);
-    box.showPopover({ source: link });
+    if (await fetched(link.href, $('#why-b'))) box.showPopover({ source: link });
   };
   const palette = () => brought('palette').then(script => script.open()).catch(() => location = '/search');
   const bell = link => brought('bell').then(script => script.toggle(link)).catch(() => location = link.href);
   const preview = button => script('preview').then(script => script.toggle(button), () => say('Cortex cannot be reached.'));
-  const clicks = [['[data-palette]', palette, true], ['.bell,.bell-m', bell, true], ['[data-preview]', preview], ['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-resend]', resend], ['[data-take-back]', takeBack], ['[data-fill]', fill, true], ['[data-confirm]', link => ask(link.getAttribute('href')), true], ['[data-pop=why]', why, true]];
+  const clicks = [['[data-palette]', palette, true], ['.bell,.bell-m', bell, true], ['[data-preview]', preview], ['[data-close]', closeTo], ['[data-copy],[data-copy-turn]', copy], ['[data-step]', step], ['[data-resend]', resend], ['[data-take-back]', takeBack], ['[data-fill]', fill, true], ['[data-confirm]', link => ask(link.href), true], ['[data-pop=why]', why, true]];
   on('click', event => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     for (const [selector, act, stays] of clicks) {
