@@ -96,8 +96,11 @@ def deed(title: str, arguments: str, words: str = "") -> Pieces:
 
 
 def question(verb: str, arguments: str) -> Pieces:
-    """The same as a question: "Turn off **kitchen lights**?"."""
-    mark = "" if verb.rstrip().endswith(("?", "…", ".", "!")) else "?"
+    """The same as a question: "Turn off **kitchen lights**?".
+
+    What stands behind a colon, such as a command, ends as it is: a mark there would be read as part of it.
+    """
+    mark = "" if ": " in verb or verb.rstrip().endswith(("?", "…", ".", "!")) else "?"
     return _marked(f"{verb.rstrip()}{mark}", arguments)
 
 

@@ -39,6 +39,7 @@ def test_arguments_that_cannot_be_read_leave_the_title_plain() -> None:
 def test_a_question_ends_as_one_once() -> None:
     assert question("Turn off kitchen lights", '{"target": "kitchen lights"}') == "Turn off <b>kitchen lights</b>?"
     assert question("Post: is it open?", "{}") == "Post: is it open?"
+    assert question("Run in the sandbox: df -h /", "{}") == "Run in the sandbox: df -h /"
 
 
 def test_a_detail_of_few_facts_is_read_as_such_and_a_command_is_not() -> None:
