@@ -52,7 +52,7 @@ def _under(marks: list[str], words: str) -> list[str]:
         mark, words = box, words[4:]
     if mark:
         marks[-1] = _INDENT
-    ahead = _INDENT * max(len([one for one in marks[:-1] if one]), 0)
+    ahead = _INDENT * len(list(filter(None, marks[:-1])))
     return [f"{ahead}{mark if not at else _INDENT if mark else ''}{line}" for at, line in enumerate(words.split("\n"))]
 
 

@@ -64,8 +64,8 @@ class Notifier(Protocol):
 
 
 async def plain(markdown: str) -> str:
-    """The words of what a model wrote, as they are sent; what reads Markdown is loaded with the first."""
-    return str((await asyncio.to_thread(scan.load, "cortex.agent.plain_text")).plain_text(markdown))
+    """The words of what a model wrote, as they are sent; what reads Markdown is loaded with the first, in a thread."""
+    return await asyncio.to_thread(lambda: str(scan.load("cortex.agent.plain_text").plain_text(markdown)))
 
 
 async def notify(db: Database, notifier: Notifier, user_id: str, key: str, values: NoticeValues) -> None:

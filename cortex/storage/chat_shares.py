@@ -1,4 +1,4 @@
-"""Which chats and answers people let each other read, and up to where."""
+"""Which chats and answers people let each other read, and which turns of them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ MISSING = "This chat is not shared with you any more."
 
 
 class ChatShareRow(Struct, frozen=True, kw_only=True):
-    """A chat that one person lets another read, up to the turn with `upto_ordinal`.
+    """A chat that one person lets another read, as far as `turn_ids`, the turns that stood there then.
 
     turn_id: of the one answer that is shared, "" for the chat. `owner`, `reader`: their names. `title`: of the chat;
     `said`: the message that the one answer is to, "" where no person wrote it.
@@ -31,7 +31,7 @@ class ChatShareRow(Struct, frozen=True, kw_only=True):
     title: str
     said: str
     turn_id: str
-    upto_ordinal: int
+    turn_ids: tuple[str, ...]
     created_at: datetime
 
 
@@ -59,9 +59,9 @@ class ChatSharesRepository(Repository):
         return found[0]
 
     async def give(
-        self, conversation_id: str, turn_id: str, upto_ordinal: int, reader_ids: Sequence[str]
+        self, conversation_id: str, turn_id: str, turn_ids: Sequence[str], reader_ids: Sequence[str]
     ) -> dict[str, str]:
-        """Let these people read it up to there; their ids -> the shares'. NotFound for an account that is not there."""
+        """Let these people read these turns; their ids -> the shares'. NotFound for an account that is not there."""
         wanted = sorted(set(reader_ids) - {self.owner_id})
         known = select(AccountTable.id).where(AccountTable.id.in_(wanted), AccountTable.is_active)
         if set((await self.session.execute(known)).scalars()) != set(wanted):
@@ -71,13 +71,13 @@ class ChatSharesRepository(Repository):
                 "id": new_id(self.clock),
                 "conversation_id": conversation_id,
                 "turn_id": turn_id,
-                "upto_ordinal": upto_ordinal,
+                "turn_ids": tuple(turn_ids),
                 "reader_id": reader_id,
                 "created_at": self.clock(),
             }
             statement = self._insert(ChatShareTable, row).on_conflict_do_update(
                 index_elements=["conversation_id", "turn_id", "reader_id"],
-                set_={"upto_ordinal": upto_ordinal, "created_at": self.clock()},
+                set_={"turn_ids": tuple(turn_ids), "created_at": self.clock()},
             )
             await self.session.execute(statement)
         rows = await self.of_conversation(conversation_id)

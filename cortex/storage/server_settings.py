@@ -34,8 +34,8 @@ class ServerSettingsRepository(SharedRepository):
     """The settings that were set; who may is the services' matter."""
 
     @reading
-    async def list(self) -> Sequence[ServerSettingRow]:
-        """All of them by name; none in a database of an earlier version."""
+    async def list(self, *, is_held: bool = False) -> Sequence[ServerSettingRow]:
+        """All of them by name; none in a database of an earlier version. is_held: till this transaction ends."""
         connection = await self.session.connection()
         names = await connection.run_sync(lambda opened: inspect(opened).get_table_names())
         if ServerSettingTable.__tablename__ not in names:
@@ -46,7 +46,8 @@ class ServerSettingsRepository(SharedRepository):
             .outerjoin(AccountTable, AccountTable.id == ServerSettingTable.set_by)
             .order_by(ServerSettingTable.name)
         )
-        return await self._all(ServerSettingRow, statement)
+        held = statement.with_for_update(of=ServerSettingTable) if is_held else statement
+        return await self._all(ServerSettingRow, held)
 
     async def save(self, row: ServerSettingRow) -> None:
         """Keep it in place of what stood there."""

@@ -37,7 +37,7 @@ NONSENSE = (
     "0001-01-01T00:00:00+00:00",
     "\r\nX-Injected: yes",
 )
-ENDS_THE_LOGIN = {"/logout", "/account/password", "/account/sign-out"}
+ENDS_THE_LOGIN = {"/logout", "/account/password", "/account/sign-out", "/admin/health/restart"}
 LEAVES_THE_MACHINE = {"/models/test", "/models/test-saved", "/notifications/settings/test"}
 NEVER_ENDS = {"/c/{cid}/events", "/notifications/events"}  # streams: `test_any_input.py` reads their heads itself
 # Forms whose fields a page reads by hand, so that the document does not know them.

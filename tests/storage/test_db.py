@@ -15,6 +15,7 @@ from cortex.base.errors import Busy, ConfigError, NotFound
 from cortex.base.messages import assistant, user
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.calls import CallRow, CallsRepository
+from cortex.storage.chat_shares import ChatSharesRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import TRY_TO_WRITE_S, Database
 from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
@@ -28,6 +29,7 @@ from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from cortex.storage.write_line import people_first, writes_within
 from tests.databases import PostgresTemplate, SqliteTemplate, is_on_postgresql, migrate
 from tests.patience import PATIENCE_S
+from tests.plain_world import PLAIN_TURN
 
 
 def differences(connection: Connection) -> list[object]:
@@ -72,6 +74,23 @@ async def test_the_coding_agents_repositories_become_one_list(db: Database, ann:
     await db.migrate()
     (card,) = await cards.list()
     assert card.settings == {"timeout_s": 90.0, "repositories": ["cortex=/srv/cortex", "shop=/srv/shop"]}
+
+
+async def test_a_share_up_to_a_place_becomes_one_of_the_turns_that_stand_there(db: Database, ann: str) -> None:
+    ben = await db.repository(AccountsRepository).add("ben", "Ben", "member", None, "UTC")
+    cid = (
+        await db.repository(ConversationsRepository, ann).create("orchestrator", "auto", "Jam", is_title_tainted=False)
+    ).id
+    for number in range(1, 4):
+        await db.repository(TurnsRepository, ann).create(NewTurn(f"turn:{number}", cid, "go on", **PLAIN_TURN))
+        await db.repository(TurnsRepository, ann).move(f"turn:{number}", "running")
+        await db.repository(TurnsRepository, ann).move(f"turn:{number}", "done")
+    await db.repository(ChatSharesRepository, ann).give(cid, "", ["turn:1", "turn:2"], [ben.id])
+    await db.repository(ChatSharesRepository, ann).give(cid, "turn:1", ["turn:1"], [ben.id])
+    await db.move_to("0042")
+    await db.migrate()
+    shares = await db.repository(ChatSharesRepository, ben.id).given()
+    assert {share.turn_id: share.turn_ids for share in shares} == {"": ("turn:1", "turn:2"), "turn:1": ("turn:1",)}
 
 
 async def test_every_earlier_version_is_reached_and_left_again(db: Database, ann: str) -> None:

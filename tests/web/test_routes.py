@@ -239,7 +239,7 @@ async def shared_chat(house: Cortex, user: User, cid: str, turn_id: str) -> str:
     await house.accounts.add_user("Reader", "member", "a few words in a row")
     reader = await house.accounts.named("Reader")
     shares = house.runtime.db.repository(ChatSharesRepository, user.id)
-    return (await shares.give(cid, turn_id, 1, [reader.id]))[reader.id]
+    return (await shares.give(cid, turn_id, [turn_id], [reader.id]))[reader.id]
 
 
 async def snippet(house: Cortex, user: User) -> str:

@@ -12,6 +12,7 @@ from cortex.base.user import User
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.turns import NewTurn, TurnsRepository
+from cortex.storage.versions import VersionsRepository
 from tests.plain_world import PLAIN_TURN
 from tests.web.conftest import Browser
 from web.pages.sharing import TURNS
@@ -94,6 +95,24 @@ async def test_nobody_shares_with_themselves(house: Cortex, ada: Browser, chat: 
     answer = await ada.post(f"/c/{cid}/share", people=ada.user.id)
     assert answer.status_code == 422
     assert "Choose who may read it." in answer.text
+
+
+async def test_a_version_that_stood_aside_then_is_not_read_when_it_comes_back(
+    house: Cortex, ada: Browser, bob: Browser, chat: tuple[str, str]
+) -> None:
+    cid, _ = chat
+    said = await house.runtime.db.repository(TurnsRepository, ada.user.id).list(cid)
+    async with house.runtime.db.transaction(ada.user.id) as repository:
+        await repository(VersionsRepository).drop_from(cid, said[1].ordinal)
+    await answered(house, ada.user, cid, "And my address book?", "It is on the shelf.")
+    await ada.post(f"/c/{cid}/share", people=bob.user.id)
+    (share,) = await shares(house, bob.user)
+    assert "on the shelf" in (await bob.get(f"/shared/{share}")).text
+    async with house.runtime.db.transaction(ada.user.id) as repository:
+        await repository(VersionsRepository).choose(said[1])
+    page = (await bob.get(f"/shared/{share}")).text
+    assert "How long does jam keep?" in page
+    assert "diary" not in page
 
 
 async def test_one_answer_is_that_answer_alone(

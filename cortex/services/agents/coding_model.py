@@ -11,7 +11,6 @@ from cortex.base.turn import Reply
 from cortex.base.user import User
 from cortex.integrations.aider.door import Completion, ModelRefused
 from cortex.ports.loop import Request
-from cortex.services.models.asking import ask
 from cortex.services.turns.lone_calls import LoneCall, LoneCalls
 
 ROLE = "coder"
@@ -29,17 +28,7 @@ class CodingModel(Struct, frozen=True, kw_only=True):
         async def complete(asked: dict[str, Any]) -> dict[str, Any]:
             sent = _request(asked.get("messages"))
             call = LoneCall(id=f"coding:{run_id}:{new_id()}", role=ROLE, channel="agent")
-            await self.calls.begin(owner, call)
-            admitted = await self.calls.admit(owner, call, sent, model)
-            if admitted.refusal:
-                raise ModelRefused(admitted.refusal)
-            began_s = self.calls.runtime.ticks_s()
-            reply = Reply()
-            try:
-                reply = await ask(admitted.links, sent, on_delta=_unheard, on_notice=_unheard)
-            finally:
-                ms = round((self.calls.runtime.ticks_s() - began_s) * 1000)
-                await self.calls.book(owner, call, reply, admitted.links, ms)
+            reply = await self.calls.ask(owner, call, sent, model)
             if reply.message is None:
                 raise ModelRefused(reply.failure)
             return _as_openai(reply, call.id)
@@ -75,7 +64,3 @@ def _as_openai(reply: Reply, id: str) -> dict[str, Any]:
     }
     head = {"id": id, "object": "chat.completion", "created": 0, "model": "cortex", "choices": [choice]}
     return {**head, "usage": {**usage, "total_tokens": sum(usage.values())}}
-
-
-async def _unheard(*_: Any) -> None:
-    """The agent reads whole answers."""

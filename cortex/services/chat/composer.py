@@ -18,7 +18,7 @@ from cortex.selection.recipes import RECIPES
 from cortex.selection.types import META
 from cortex.services.models import prices
 from cortex.services.models.models import Models
-from cortex.services.models.registry import ModelRegistry, is_home
+from cortex.services.models.registry import ModelRegistry, place_of
 from cortex.services.roles.preferences import PreferencesService
 from cortex.services.roles.roles import Roles, max_rounds
 from cortex.services.runtime import Runtime
@@ -37,7 +37,7 @@ USES = ("always", "never", "")
 class ModelChoice(Struct, frozen=True, kw_only=True):
     """A model to choose. `price`: dollars for a million tokens; `owner`: who shares it and pays, "" = the user.
 
-    `is_home`: it runs in this house, by its address.
+    `is_home`: it runs in this house, by its address and name.
     """
 
     name: str
@@ -186,7 +186,12 @@ class ComposerService(Struct, frozen=True, kw_only=True):
             return ()
         return tuple(
             [
-                ModelChoice(name=entry.name, price=await prices.price(entry), owner=entry.owner, is_home=is_home(entry))
+                ModelChoice(
+                    name=entry.name,
+                    price=await prices.price(entry),
+                    owner=entry.owner,
+                    is_home=place_of(entry) == "home",
+                )
                 for entry in registry.entries
             ]
         )

@@ -77,15 +77,17 @@ class ChatSharing(Struct, frozen=True, kw_only=True):
             conversation = await repository(ConversationsRepository).get(conversation_id)
             if conversation.source == "temporary":
                 raise UserError("A temporary chat cannot be shared: nothing of it is kept.", field="people")
-            last = await _last(repository(TurnsRepository), conversation, turn_id)
-            given = await repository(ChatSharesRepository).give(conversation_id, turn_id, last.ordinal, people)
+            turns = await _answered(repository(TurnsRepository), conversation, turn_id)
+            turn_ids = [row.id for row in turns]
+            given = await repository(ChatSharesRepository).give(conversation_id, turn_id, turn_ids, people)
             names = {one.id: one.name for one in await repository(AccountsRepository).list()}
             for reader_id in given:
                 await repository(AuditRepository).add(user.id, "chat.shared", names[reader_id])
+        last = turns[-1]
         what = f"an answer with you: {_asked(last.text if last.channel == 'chat' else '')}"
         what = what if turn_id else f"a chat with you: {conversation.title or 'New chat'}"
         for reader_id, share_id in given.items():
-            await self._tell(user, what, reader_id, share_id, f"shared:{share_id}:{last.ordinal}")
+            await self._tell(user, what, reader_id, share_id, f"shared:{share_id}:{last.id}")
         return [names[reader_id] for reader_id in given]
 
     async def end(self, user: User, share_id: str) -> ChatShareRow:
@@ -104,8 +106,8 @@ class ChatSharing(Struct, frozen=True, kw_only=True):
         said: dict[str, list[Message]] = {}
         for one in messages:
             said.setdefault(one.turn_id, []).append(one.message)
-        shown = [turn for turn in turns if turn.ordinal <= row.upto_ordinal and row.turn_id in ("", turn.id)]
-        return SharedChat(share=row, turns=[_shown(turn, said.get(turn.id, [])) for turn in shown])
+        shown = [_shown(turn, said.get(turn.id, [])) for turn in turns if turn.id in row.turn_ids]
+        return SharedChat(share=row, turns=shown)
 
     async def _tell(self, user: User, what: str, reader_id: str, share_id: str, key: str) -> None:
         values = NoticeValues(
@@ -119,8 +121,8 @@ class ChatSharing(Struct, frozen=True, kw_only=True):
         await notify(self.db, self.notifier, reader_id, key, values)
 
 
-async def _last(turns: TurnsRepository, conversation: ConversationRow, turn_id: str) -> TurnRow:
-    """The last turn that is shared; UserError where no answer is there yet."""
+async def _answered(turns: TurnsRepository, conversation: ConversationRow, turn_id: str) -> Sequence[TurnRow]:
+    """The turns that are shared: no later one, and no version that stands there later. UserError for no answer yet."""
     if turn_id:
         row = await turns.get(turn_id)
         if row.conversation_id != conversation.id:
@@ -130,7 +132,7 @@ async def _last(turns: TurnsRepository, conversation: ConversationRow, turn_id: 
         ended = [row for row in await turns.list(conversation.id) if row.ended_at]
     if not ended:
         raise UserError("There is no answer to share yet. Wait until it is written.", field="people")
-    return max(ended, key=lambda row: row.ordinal)
+    return ended
 
 
 def _named(row: ChatShareRow) -> ChatShareRow:

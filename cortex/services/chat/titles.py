@@ -7,7 +7,6 @@ of one's own that answers one request at a time is not asked: the call would pus
 import asyncio
 import logging
 from collections import deque
-from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
@@ -20,7 +19,7 @@ from cortex.base.model import OFFLINE, ModelEntry
 from cortex.base.turn import Turn
 from cortex.ports.loop import Request
 from cortex.services.accounts.accounts import Accounts
-from cortex.services.models.registry import is_inside
+from cortex.services.models.registry import place_of
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.turns.lone_calls import LoneCall, LoneCalls
@@ -79,7 +78,7 @@ class ModelTitles(Struct, frozen=True, kw_only=True):
             turn = self.opened.turns.popleft()
             try:
                 await self._name_after(turn)
-            except (CortexError, SQLAlchemyError, TimeoutError) as error:
+            except (CortexError, SQLAlchemyError, OSError) as error:  # its own time limit is one too
                 log.warning("chat: a chat keeps the name of its first message: %r", error)
 
     async def _name_after(self, turn: Turn) -> None:
@@ -121,8 +120,7 @@ class ModelTitles(Struct, frozen=True, kw_only=True):
 
 def has_one_slot(entry: ModelEntry) -> bool:
     """Tell whether it is a server of one's own that answers one request at a time, as far as it says."""
-    host = urlsplit(entry.base_url).hostname or ""
-    return entry.slots <= 1 and bool(host) and is_inside(host)
+    return entry.slots <= 1 and place_of(entry) == "home"
 
 
 def cleaned(said: str) -> str:
@@ -135,9 +133,8 @@ def cleaned(said: str) -> str:
 
 def _is_open(conversation: ConversationRow, turn: Turn) -> bool:
     """Tell whether it still has the name that its first message gave it."""
-    is_kept = conversation.source != "temporary"
     return (
-        is_kept
+        conversation.source != "temporary"
         and conversation.is_title_auto
         and conversation.title == title(turn.text)
         and not conversation.deleted_at

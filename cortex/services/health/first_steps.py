@@ -25,7 +25,6 @@ ALONE = "first_steps.alone"
 TOLD = "first_steps.told"  # the channel by which a test went out, and when
 StepName = Literal["open", "notify", "model", "people"]
 StepState = Literal["todo", "found", "waiting", "failed", "works"]
-ADMINS = ("open", "people")
 
 
 class FirstStep(Struct, frozen=True, kw_only=True):

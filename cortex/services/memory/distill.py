@@ -187,11 +187,10 @@ class Distiller(Struct, frozen=True, kw_only=True):
             system=PROMPT, messages=(user(reading.prompt),), max_output_tokens=ANSWER_TOKENS, purpose="summary"
         )
         chain = await self.models.open_chain(person, names)
-        asking = ask(chain, request, on_delta=_unseen, on_notice=_unseen)
         try:
             async with asyncio.timeout(CALL_S), asyncio.TaskGroup() as group:
                 watching = group.create_task(self._until_halted(person.id))
-                calling = group.create_task(asking)
+                calling = group.create_task(ask(chain, request))
                 calling.add_done_callback(lambda _: watching.cancel())
                 watching.add_done_callback(lambda _: calling.cancel())
         except TimeoutError:
@@ -289,10 +288,6 @@ async def _keep(repository: Opener, reading: _Reading, one: FoundFact) -> bool:
 def _most(reading: _Reading) -> int:
     """Tokens that the call will hardly go beyond."""
     return count(PROMPT) + count(reading.prompt) + ANSWER_TOKENS
-
-
-async def _unseen(*_: object) -> None:
-    """Nobody watches it; a failure is told on the page."""
 
 
 EVERY_S = 60.0

@@ -75,6 +75,12 @@ log = logging.getLogger(__name__)
 
 OnDelta = Callable[[Literal["text", "thinking"], str, int], Awaitable[None]]
 OnNotice = Callable[[str], Awaitable[None]]
+
+
+async def unheard(*_: object) -> None:
+    """Nobody watches while it is written."""
+
+
 OnLearned = Callable[[str, Sequence[ModelFact]], Awaitable[None]]
 WindowOf = Callable[[ModelEntry], Awaitable[int | None]]
 
@@ -94,8 +100,8 @@ async def ask(
     chain: Sequence[Link],
     request: Request,
     *,
-    on_delta: OnDelta,
-    on_notice: OnNotice,
+    on_delta: OnDelta = unheard,
+    on_notice: OnNotice = unheard,
     crowd: Crowd | None = None,
     is_background: bool = False,
     turn_from: int | None = None,

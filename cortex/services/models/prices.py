@@ -12,7 +12,7 @@ from cortex.base.model import OFFLINE, ModelEntry, Price
 from cortex.ports.model_lists import ListedModel
 from cortex.services.models import price_data
 from cortex.services.models.presets import Preset
-from cortex.services.models.registry import is_home
+from cortex.services.models.registry import place_of
 
 _MILLION = 1_000_000
 USUAL_PROMPT_TOKENS = 3_000  # the words, a few tools and some of what was said before
@@ -75,7 +75,7 @@ async def of_draft(entry: ModelEntry, input_tokens: int) -> dict[str, Any]:
     return {
         "model": entry.name,
         "payer": entry.owner,
-        "is_home": is_home(entry),
+        "is_home": place_of(entry) == "home",
         "is_offline": entry.provider == OFFLINE.provider,
         "cost_usd": await cost_usd(entry, usage),
     }

@@ -168,15 +168,6 @@ def default_profile(provider: str, model: str, base_url: str, *, thinks: bool = 
     return replace(found, late_tools="native") if can_declare else found
 
 
-def is_home(entry: ModelEntry) -> bool:
-    """Tell whether the model runs in this house or network, as far as its address says."""
-    try:
-        host = urlsplit(entry.base_url).hostname or ""
-    except ValueError:
-        return False
-    return bool(host) and is_inside(host)
-
-
 def is_inside(host: str) -> bool:
     """Tell whether the host's name alone says that it stands in this house or network."""
     try:

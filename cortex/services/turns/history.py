@@ -159,10 +159,7 @@ class ConversationHistory(Struct, frozen=True, kw_only=True):
         if admission.action != "stop" and names:
             links = await self.contexts.models.open_chain(person, names)
             request = Request(system=role.prompt, messages=(user(script),), purpose="summary")
-            reply = await ask(
-                links, request, on_delta=_unseen_delta, on_notice=_unseen_notice, turn_from=0,
-                on_learned=partial(self._learn, row),
-            )  # fmt: skip
+            reply = await ask(links, request, turn_from=0, on_learned=partial(self._learn, row))
             await self._book(person, payer, reply, links)
             if reply.message is not None and reply.message.text:
                 return reply.message.text
@@ -204,14 +201,6 @@ def script_of(told: Sequence[Message], room_tokens: int) -> str:
         kept = fitted(told, room_tokens, count_message) or told[-1:]
     lines = [f"{message.speaker}: {spoken(message, is_whole=False)}" for message in kept]
     return "\n".join([LEFT_OUT, *lines] if len(kept) < len(told) else lines)
-
-
-async def _unseen_delta(kind: str, text: str, attempt: int) -> None:
-    """A summary is not watched while it is written."""
-
-
-async def _unseen_notice(text: str) -> None:
-    """Retries of a summary are not the person's matter; its failure is shown."""
 
 
 def spoken(message: Message, *, is_whole: bool = True) -> str:

@@ -53,27 +53,30 @@ class LoneCalls(Struct, frozen=True, kw_only=True):
     budgets: Budgets
 
     async def asked(self, user: User, call: LoneCall, sent: Request, model: str, within_s: float) -> Reply:
-        """The model's answer to one question that nobody watches, admitted and booked; its `failure` says why none."""
-        await self.begin(user, call)
-        admitted = await self.admit(user, call, sent, model)
-        if not admitted.links:
-            return Reply(model=model, failure=admitted.refusal)
-        began_s = self.runtime.ticks_s()
+        """The answer as `ask` gives it, within so many seconds; its `failure` says why there is none."""
         try:
             async with asyncio.timeout(within_s):
-                reply = await ask(admitted.links, sent, on_delta=_unseen, on_notice=_unseen)
+                return await self.ask(user, call, sent, model)
         except TimeoutError:
-            reply = Reply(model=model, failure="The model took too long.", failure_kind="connection")
-        await self.book(user, call, reply, admitted.links, round((self.runtime.ticks_s() - began_s) * 1000))
-        return reply
+            return Reply(model=model, failure="The model took too long.", failure_kind="connection")
 
-    async def begin(self, user: User, call: LoneCall) -> None:
-        """Note the call in the ledger; `admit` follows."""
+    async def ask(self, user: User, call: LoneCall, sent: Request, model: str) -> Reply:
+        """Return the whole answer, or a reply with the failure; booked whatever ends it, a cancel too."""
         rounds = self.runtime.db.repository(RoundsRepository, user.id)
         await rounds.begin_alone(call.id, role=call.role, channel=call.channel)
+        admitted = await self.admit(user, call, sent, model)
+        if not admitted.links:
+            return Reply(failure=admitted.refusal)
+        began_s, reply = self.runtime.ticks_s(), Reply()
+        try:
+            reply = await ask(admitted.links, sent)
+        finally:
+            ms = round((self.runtime.ticks_s() - began_s) * 1000)
+            await self.book(user, call, reply, admitted.links, ms)
+        return reply
 
     async def admit(self, user: User, call: LoneCall, sent: Request, model: str) -> Admitted:
-        """The chain to ask; `model` "": that of the call's role. A refusal is kept with the call."""
+        """The chain to ask, for a call that stands in the ledger; `model` "": that of its role. A refusal is kept."""
         rounds = self.runtime.db.repository(RoundsRepository, user.id)
         role: Role = await self.roles.role(user, call.role)
         registry = await self.models.registry(user)
@@ -102,10 +105,6 @@ class LoneCalls(Struct, frozen=True, kw_only=True):
         known = {"ms": ms, "endpoint": endpoint_of(entry), "paid_by": entry.owner_id}
         cost = await cost_usd(entry, reply.usage)
         await rounds.answered(call.id, ROUND, reply.model, reply.usage, cost, **known)
-
-
-async def _unseen(*_: object) -> None:
-    """Nobody watches it."""
 
 
 def _entry(registry: ModelRegistry, name: str) -> ModelEntry:

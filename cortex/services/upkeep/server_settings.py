@@ -110,7 +110,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         await self._check({**present, **changes}, changes)
         if changes:
             tried = set() if is_proven else {name for name in changes if KINDS[name].is_tried}
-            await self._write(user.id, rows, changes, tried)
+            await self._write(user.id, changes, tried)
         return list(changes)
 
     async def unset(self, user: User | None, name: str) -> bool:
@@ -118,11 +118,11 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         if user:
             user.must_be_admin("change the server's settings")
         name = kind_of(name).name
-        row = (await self.rows()).get(name)
-        if row is None or row.value is None:
-            return False
         async with self.db.transaction() as repository:
-            await self._keep_secret(repository, name, None)
+            row = (await _held(repository)).get(name)
+            if row is None or row.value is None:
+                return False
+            await _keep_secret(repository, name, None)
             values = {"before": row.value, "value": None, "is_on_trial": False, "trial_ends_at": None, "note": ""}
             by = user.id if user else ""
             await repository(ServerSettingsRepository).save(replace(row, **values, set_by=by, set_at=self.clock()))
@@ -160,13 +160,11 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
 
     async def _begin_trials(self) -> None:
         await self._take_back_overdue()
-        rows = await self.rows()
-        if any(row.is_on_trial and row.trial_ends_at is None for row in rows.values()):
-            ends = self.clock() + TRIAL
+        ends = self.clock() + TRIAL
+        if any(map(_waits_for_start, (await self.rows()).values())):
             async with self.db.transaction() as repository:
-                for row in rows.values():
-                    if row.is_on_trial and row.trial_ends_at is None:
-                        await repository(ServerSettingsRepository).save(replace(row, trial_ends_at=ends))
+                for row in filter(_waits_for_start, (await _held(repository)).values()):
+                    await repository(ServerSettingsRepository).save(replace(row, trial_ends_at=ends))
 
     async def look(self, *, is_start: bool = False) -> None:
         """Put in force what stands in the table; a restart alone brings the rest."""
@@ -218,10 +216,10 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     async def _end_trial(
         self, by: str, ends: Callable[[ServerSettingRow], bool], *, keeps: bool, note: str = ""
     ) -> bool:
-        found = [row for row in (await self.rows()).values() if row.is_on_trial and ends(row)]
-        if not found:
+        if not any(row.is_on_trial and ends(row) for row in (await self.rows()).values()):
             return False
-        async with self.db.transaction() as repository:
+        async with self.db.transaction() as repository:  # read anew in it: of two that end one, the first has the say
+            found = [row for row in (await _held(repository)).values() if row.is_on_trial and ends(row)]
             for row in found:
                 values = {"is_on_trial": False, "trial_ends_at": None, "note": note}
                 values |= {} if keeps else {"value": row.before, "before": row.value}
@@ -229,13 +227,13 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
                 detail = {"note": note} if note else {}
                 action = "setting.kept" if keeps else "setting.taken_back"
                 await repository(AuditRepository).add(by, action, row.name, detail)
-        if not keeps:
+        if not keeps and found:
             log.warning("settings: taken back: %s", ", ".join(row.name for row in found))
         await self._after()
         if not keeps and any(KINDS[row.name].needs_restart and row.trial_ends_at for row in found):
             with suppress(UserError):  # of several processes nobody can; each goes back at its next start
                 self.restart()
-        return True
+        return bool(found)
 
     # --- how they are kept
 
@@ -244,20 +242,20 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         tried = next((name for name in changes if KINDS[name].is_tried), "")
         if tried and (why := refusal(made, has_account=True)):
             raise UserError(in_words(why), field=tried)
-        if "port" in changes:
-            await asyncio.to_thread(_must_be_free, made)
+        if place := next((name for name in ("port", "host") if name in changes), ""):
+            await asyncio.to_thread(_must_be_free, made, place)
 
-    async def _write(
-        self, by: str, rows: Mapping[str, ServerSettingRow], changes: Mapping[str, str | None], tried: AbstractSet[str]
-    ) -> None:
+    async def _write(self, by: str, changes: Mapping[str, str | None], tried: AbstractSet[str]) -> None:
         at = self.clock()
         waits = any(KINDS[name].needs_restart for name in tried)
+        secrets = {name: text for name, text in changes.items() if text and shape_of(name) == "secret"}
+        sealed = {name: await asyncio.to_thread(self.vault.seal, text) for name, text in secrets.items()}
         async with self.db.transaction() as repository:
+            rows = await _held(repository)
             for name, text in changes.items():
                 row = rows.get(name, ServerSettingRow(name=name))
                 is_secret = shape_of(name) == "secret"
-                if is_secret:
-                    await self._keep_secret(repository, name, text)
+                await _keep_secret(repository, name, sealed.get(name))
                 changed = replace(
                     row,
                     value=SEALED if is_secret and text else text,
@@ -279,16 +277,6 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         for listener in self.listeners:
             listener()
 
-    async def _keep_secret(self, repository: Opener, name: str, text: str | None) -> None:
-        """Put another secret in place of the one of this setting, which is kept as the one before."""
-        if shape_of(name) != "secret":
-            return
-        secrets = repository(ServerSecretsRepository)
-        now, former = f"{SECRET}{name}", f"{SECRET}{name}{BEFORE}"
-        kept = await secrets.get(now)
-        await (secrets.put(former, kept) if kept else secrets.remove([former]))
-        await (secrets.put(now, self.vault.seal(text)) if text else secrets.remove([now]))
-
     async def _texts(self, values: Mapping[str, str | None]) -> dict[str, str | None]:
         """The values with the secrets opened; one that cannot be opened counts as not set, as the doctor says."""
         found = dict(values)
@@ -297,7 +285,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
                 continue
             sealed = await self.db.repository(ServerSecretsRepository).get(f"{SECRET}{name}")
             try:
-                found[name] = self.vault.unseal(sealed) if sealed else None
+                found[name] = await asyncio.to_thread(self.vault.unseal, sealed) if sealed else None
             except ConfigError:
                 found[name] = None
         return found
@@ -309,10 +297,32 @@ def _text(name: str, value: Value) -> str | None:
     return None if text in ("", as_text(default_of(kind_of(name).name))) else text
 
 
-def _must_be_free(settings: Settings) -> None:
+async def _held(repository: Opener) -> Mapping[str, ServerSettingRow]:
+    """The settings that were ever changed here, by name; nobody else changes them before this transaction ends."""
+    rows = await repository(ServerSettingsRepository).list(is_held=True)
+    return {row.name: row for row in rows if row.name in KINDS}
+
+
+async def _keep_secret(repository: Opener, name: str, sealed: bytes | None) -> None:
+    """Put another secret in place of the one of this setting, if it has any, which is kept as the one before."""
+    if shape_of(name) != "secret":
+        return
+    secrets = repository(ServerSecretsRepository)
+    now, former = f"{SECRET}{name}", f"{SECRET}{name}{BEFORE}"
+    kept = await secrets.get(now)
+    await (secrets.put(former, kept) if kept else secrets.remove([former]))
+    await (secrets.put(now, sealed) if sealed else secrets.remove([now]))
+
+
+def _waits_for_start(row: ServerSettingRow) -> bool:
+    return row.is_on_trial and row.trial_ends_at is None
+
+
+def _must_be_free(settings: Settings, changed: str) -> None:
+    """UserError at what was changed where this machine cannot listen there; of an address alone, on no port of it."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        socket.create_server((settings.host, settings.port), family=family).close()
+        socket.create_server((settings.host, settings.port if changed == "port" else 0), family=family).close()
     except OSError as error:
         why = error.strerror or error
-        raise UserError(f"Cannot listen on {settings.host}:{settings.port}: {why}.", field="port") from error
+        raise UserError(f"Cannot listen on {settings.host}:{settings.port}: {why}.", field=changed) from error

@@ -63,11 +63,6 @@ class SettingLines(Struct, frozen=True, kw_only=True):
     group: SettingGroup
     lines: Sequence[SettingLine]
 
-    @property
-    def set_count(self) -> int:
-        """Return how many are not as shipped."""
-        return sum(line.origin != "default" for line in self.lines)
-
 
 class Trial(Struct, frozen=True, kw_only=True):
     """The settings on trial. `ends_at`: when they go back; None while they wait for a restart."""

@@ -23,7 +23,7 @@ class SnippetTable(Table):
 
 
 class ChatShareTable(Table):
-    """A chat, or the answer of `turn_id` ("" = the chat), that another person may read up to `upto_ordinal`."""
+    """A chat, or the answer of `turn_id` ("" = the chat), that another person may read: the turns of `turn_ids`."""
 
     __tablename__ = "chat_shares"
     __table_args__ = (
@@ -34,6 +34,6 @@ class ChatShareTable(Table):
     owner_id: Mapped[str] = owner()
     conversation_id: Mapped[str] = in_conversation()
     turn_id: Mapped[str]
-    upto_ordinal: Mapped[int]
+    turn_ids: Mapped[tuple[str, ...]] = mapped_column(server_default="[]")
     reader_id: Mapped[str] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"))
     created_at: Mapped[datetime]

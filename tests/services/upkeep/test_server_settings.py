@@ -13,6 +13,7 @@ from cortex.app import Cortex
 from cortex.base.errors import NotAllowed, UserError
 from cortex.base.server_settings import EXTRAS
 from cortex.services.upkeep import server_settings
+from cortex.services.upkeep.server_settings import ServerSettings
 from cortex.storage.audit import AuditRepository
 from cortex.storage.secrets import AllSecretsRepository
 from cortex.storage.server_settings import ServerSettingRow
@@ -89,6 +90,26 @@ async def test_a_port_that_another_program_has_is_refused(tmp_path: Path) -> Non
         ):
             await house.cortex.server_settings.set(house.admin, {"port": other.getsockname()[1]})
     assert refused.value.field == "port"
+
+
+@pytest.mark.parametrize("host", ["203.0.113.9", "\u00e9" * 80], ids=["another machine", "no name at all"])
+async def test_an_address_that_this_machine_has_not_is_refused(house: LivingHouse, host: str) -> None:
+    with pytest.raises(UserError) as refused:
+        await house.cortex.server_settings.set(house.admin, {"host": host, "allow_plain_http": "lan"})
+    assert refused.value.field == "host"
+    assert await house.cortex.server_settings.rows() == {}
+
+
+async def test_of_two_processes_that_end_a_trial_one_does(tmp_path: Path) -> None:
+    clock = StillClock()
+    async with living_house(tmp_path / "home", clock=clock) as house:
+        mine = house.cortex.server_settings
+        await mine.set(house.admin, {"public_url": ADDRESS})
+        clock.forward(minutes=3)
+        others = [ServerSettings(settings=mine.settings, db=mine.db, vault=mine.vault, clock=clock) for _ in range(3)]
+        await asyncio.gather(*(other.begin(is_daemon=True) for other in others))
+        assert (await actions(house)).count("setting.taken_back") == 1
+        assert (await row(house, "public_url")).before == ADDRESS
 
 
 async def test_a_member_can_do_nothing(house: LivingHouse) -> None:
