@@ -58,7 +58,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _TRANSLATED = ipaddress.IPv6Network("::ffff:0:0:0/96")
 
 # Names that never stand in the public DNS (RFC 6761, 6762, 8375; ICANN 2024).
-_LOCAL = frozenset({"localhost", "local", "internal"})
+_LOCAL = frozenset({"localhost", "local", "internal", "lan"})
 
 # Even an admin's own host name may not lead here: cloud metadata, multicast, "any".
 _NEVER = tuple(
@@ -114,14 +114,18 @@ def is_inside_name(host: str) -> bool:
     return False
 
 
+def is_inside(host: str) -> bool:
+    """Tell the same where a name without a dot counts as one of the house, as for what an admin wrote down."""
+    return is_inside_name(host) or not set(".:") & set(_plain(host))
+
+
 def with_scheme(url: str) -> str:
     """The address with a scheme where it lacks one: `http` for a place in one's own network, `https` for any other."""
     if "://" in url:
         return url
     host = url.partition("/")[0]
     name = host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
-    is_inside = "." not in name or is_inside_name(name)
-    return f"{'http' if is_inside else 'https'}://{url}"
+    return f"{'http' if is_inside(name) else 'https'}://{url}"
 
 
 def network_of(address: str) -> str:

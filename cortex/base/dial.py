@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from cortex.base.address import AddressPolicy, is_inside_name, vet
+from cortex.base.address import AddressPolicy, is_inside, vet
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 
@@ -58,7 +58,7 @@ def unknown_host(*failures: str) -> str:
     """Give what a person reads where one of these failures is that a host outside has no address; "" where none is."""
     found = next((match for match in map(_UNKNOWN.search, failures) if match), None)
     host = found.group(1) if found else ""
-    if "." not in host or is_inside_name(host):
+    if is_inside(host):
         return ""
     return f"This server could not look up {host}: it may have no internet connection or no DNS, or the name is wrong."
 

@@ -43,14 +43,13 @@ class Logs(Protocol):
 class Upgrade(Struct, frozen=True, kw_only=True):
     """The news of another version: `version` ("" = nothing newer), a line a change, how many migrations.
 
-    rollback_to: the version that one could go back to. progress: what is being prepared now, "" for nothing.
+    progress: what is being prepared now, "" for nothing.
     """
 
     current: str
     version: str = ""
     changes: tuple[str, ...] = ()
     migrations: int = 0
-    rollback_to: str = ""
     progress: str = ""
 
 

@@ -37,7 +37,6 @@ RECIPES: dict[str, tuple[Stage, ...]] = {
 }
 
 # The names that reasons stand under, and those of the stages that guess what the message needs.
-STAGE_NAMES = frozenset(name for stages in RECIPES.values() for stage in stages for name in stage.names)
 GUESSES = frozenset(name for stages in RECIPES.values() for stage in stages if stage.is_guess for name in stage.names)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortex.base.address import PUBLIC, AddressPolicy, named, vet
+from cortex.base.address import PUBLIC, AddressPolicy, is_inside, named, vet, with_scheme
 from cortex.base.errors import NotAllowed
 
 HERE = Path(__file__).parent
@@ -93,3 +93,23 @@ def test_metadata_and_the_like_are_never_reached(address: str) -> None:
 def test_without_a_name_nothing_is_reached() -> None:
     with pytest.raises(NotAllowed):
         vet("8.8.8.8", named())
+
+
+@pytest.mark.parametrize(
+    ("host", "is_in"),
+    [
+        ("nas", True),
+        ("nas.lan", True),
+        ("box.home.arpa.", True),
+        ("192.168.1.4", True),
+        ("100.64.0.7", True),
+        ("fd00::1", True),
+        ("2606:4700::1111", False),
+        ("1.1.1.1", False),
+        ("example.org", False),
+    ],
+)
+def test_what_stands_in_the_house_is_known_by_its_name(host: str, is_in: bool) -> None:
+    assert is_inside(host) == is_in
+    typed = f"[{host}]" if ":" in host else host
+    assert with_scheme(f"{typed}:8080/v1") == f"{'http' if is_in else 'https'}://{typed}:8080/v1"

@@ -128,8 +128,9 @@ async def test_the_bridge_runs_nothing_by_itself(world: World, ann: User) -> Non
 class Keeper:
     """Upkeep that notes what it was asked to do."""
 
-    def __init__(self, found: Upgrade) -> None:
+    def __init__(self, found: Upgrade, earlier: str = "") -> None:
         self.found = found
+        self.before = earlier
         self.done: list[str] = []
 
     async def restart(self, reason: str) -> int:
@@ -140,7 +141,7 @@ class Keeper:
         """It can be restarted."""
 
     async def earlier(self) -> str:
-        return self.found.rollback_to
+        return self.before
 
     async def preview(self) -> Upgrade:
         return self.found
@@ -189,7 +190,7 @@ async def test_the_newest_version_is_not_installed_again(world: World, ann: User
 
 
 async def test_an_update_can_be_rolled_back_while_there_is_a_way(world: World, ann: User) -> None:
-    keeper = Keeper(Upgrade(current="0.3.0", rollback_to="0.2.0"))
+    keeper = Keeper(Upgrade(current="0.3.0"), "0.2.0")
     world.wired[Upkeep] = keeper
     assert "0.2.0 starts" in await world.text(ann, "cortex_update", action="roll_back")
     world.wired[Upkeep] = Keeper(Upgrade(current="0.3.0"))

@@ -10,57 +10,16 @@ from typing import Any
 from cortex.base.json_text import parsed
 from cortex.toolkit.words import NO_CHANGE, VALUE_CHARACTERS, cut, one_line, spoken
 
-_IRREGULAR = {
-    "Forget": "Forgot",
-    "Have": "Had",
-    "Let": "Let",
-    "Post": "Posted",
-    "Put": "Put",
-    "Query": "Queried",
-    "Read": "Read",
-    "Remind": "Will remind",  # it is set: the reminding comes later
-    "Run": "Ran",
-    "Send": "Sent",
-    "Set": "Set",
-    "Stop": "Stopped",
-    "Write": "Wrote",
-}
-_REGULAR = [
-    "Add",
-    "Change",
-    "Check",
-    "Clear",
-    "Close",
-    "Compare",
-    "Complete",
-    "Delete",
-    "Fetch",
-    "List",
-    "Lock",
-    "Look",
-    "Notify",
-    "Open",
-    "Pause",
-    "Play",
-    "Press",
-    "Remember",
-    "Remove",
-    "Replace",
-    "Restart",
-    "Resume",
-    "Schedule",
-    "Search",
-    "Select",
-    "Start",
-    "Tick",
-    "Toggle",
-    "Turn",
-    "Unlock",
-    "Update",
-    "Use",
-]
-_PAST = {**_IRREGULAR, **{verb: f"{verb}d" if verb.endswith("e") else f"{verb}ed" for verb in _REGULAR}}
-_PAST["Notify"] = "Notified"
+_REGULAR = (
+    "Add Change Check Clear Close Compare Complete Delete Fetch List Lock Look Open Pause Play Press Remember Remove "
+    "Replace Restart Resume Schedule Search Select Start Tick Toggle Turn Unlock Update Use"
+)
+_IRREGULAR = (
+    "Forget Forgot, Have Had, Let Let, Notify Notified, Post Posted, Put Put, Query Queried, Read Read, "
+    "Remind Will remind, Run Ran, Send Sent, Set Set, Stop Stopped, Write Wrote"  # to remind comes later: it is set
+)
+_PAST = {verb: f"{verb}d" if verb.endswith("e") else f"{verb}ed" for verb in _REGULAR.split()}
+_PAST |= dict(pair.split(" ", 1) for pair in _IRREGULAR.split(", "))
 # The argument that a call is about, the likeliest first.
 _MAIN = [
     "title",

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from cortex.base.address import is_inside
 from cortex.base.errors import ProviderError
 from cortex.base.model import ModelEntry
-from cortex.services.models.registry import is_inside
 
 FAR_MOST = 64
 OVERLOADED = ("rate_limit", "server")  # it says so

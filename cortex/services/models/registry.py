@@ -3,7 +3,6 @@
 Also what others gave them: under a name that says whose it is, with the owner's key.
 """
 
-import ipaddress
 import json
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from cortex.base.address import is_inside
 from cortex.base.model import (
     LOCAL_FIRST_S,
     OFFLINE,
@@ -166,14 +166,6 @@ def default_profile(provider: str, model: str, base_url: str, *, thinks: bool = 
     found = shipped(provider, model, host, is_inside=bool(host) and is_inside(host))
     can_declare = found.caches and is_native(provider, model, host, thinks=thinks)
     return replace(found, late_tools="native") if can_declare else found
-
-
-def is_inside(host: str) -> bool:
-    """Tell whether the host's name alone says that it stands in this house or network."""
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa", ".localhost"))
 
 
 def place_of(entry: ModelEntry) -> ModelPlace:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from cortex.base.address import AddressPolicy
+from cortex.base.address import AddressPolicy, is_inside
 from cortex.base.clock import ticks_s
 from cortex.base.errors import Conflict, CortexError, UserError
 from cortex.base.messages import Usage
@@ -22,7 +22,6 @@ from cortex.base.turn import Reply
 from cortex.base.user import User
 from cortex.ports.model_lists import LookAtModel, ModelServer, ServerFacts
 from cortex.services.models.files import FileModel, RegistryFile
-from cortex.services.models.registry import is_inside
 from cortex.services.models.store import RegistryStore
 
 LIMIT_S = 5.0  # of a look; a turn waits so long for one that a refusal asks for

@@ -71,7 +71,7 @@ class Updates(Struct, frozen=True, kw_only=True):
     async def preview(self) -> Upgrade:
         """Return what the checkout's remote has that is newer; changes nothing that runs. UserError."""
         here = await self._here()
-        return _upgrade(here, await self._newer(here), self.earlier())
+        return _upgrade(here, await self._newer(here))
 
     async def install(self, say: Say, wheel: Path | None = None) -> Chosen:
         """Prepare the newest version, or the one in a wheel, and choose it. UserError, with nothing changed."""
@@ -201,14 +201,12 @@ def _label(version: str, commit: str) -> str:
     return f"{version} ({commit[:SHOWN]})"
 
 
-def _upgrade(here: _Here, newer: Newer | None, earlier: str) -> Upgrade:
+def _upgrade(here: _Here, newer: Newer | None) -> Upgrade:
     current = here.version.label
     if newer is None:
-        return Upgrade(current=current, rollback_to=earlier)
+        return Upgrade(current=current)
     label = _label(newer.version, newer.commit)
-    return Upgrade(
-        current=current, version=label, changes=newer.changes, migrations=newer.migrations, rollback_to=earlier
-    )
+    return Upgrade(current=current, version=label, changes=newer.changes, migrations=newer.migrations)
 
 
 async def _step(step: list[str], scratch: dict[str, str]) -> None:

@@ -1,5 +1,6 @@
 """A chat is named by a model after its first answer: once, booked, never over a name that its person gave."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,12 +8,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from cortex.base.messages import user
+from cortex.ports.loop import Request
 from cortex.services.chat.titles import cleaned
+from cortex.services.turns.lone_calls import LoneCall
 from cortex.storage.rounds import RoundsRepository
 from cortex.storage.turns import TurnsRepository
 from tests.living_house import LivingHouse, living_house
 from tests.plain_world import TURN
-from tests.scripted_server import ScriptedServer, rule
+from tests.scripted_server import Fault, ScriptedServer, rule
 
 ASKED = "^The person:"
 NAME = "Plums for the weekend"
@@ -95,6 +99,19 @@ async def test_what_is_no_title_leaves_the_name_of_the_first_message(
     await looked(house, turn)
     assert asked(scripted)
     assert (await house.cortex.conversations.get(house.admin, cid)).title == "Where are the plums?"
+
+
+async def test_a_call_that_is_broken_off_is_booked_and_holds_nothing(
+    house: LivingHouse, scripted: ScriptedServer
+) -> None:
+    scripted.fail(Fault(kind="hang"))
+    call, sent = LoneCall(id="title:late", role="distill", channel="chat"), Request(messages=(user("The person:"),))
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(house.cortex.lone_calls.ask(house.admin, call, sent, "m"))
+        await asyncio.to_thread(scripted.wait_for, 1)
+        asking.cancel()
+    (booked,) = await house.rows(RoundsRepository).of_turn(call.id)
+    assert (booked.state, booked.held_tokens) == ("failed", 0)
 
 
 @pytest.mark.parametrize(

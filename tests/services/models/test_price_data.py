@@ -120,3 +120,9 @@ async def test_a_price_that_was_typed_goes_before_the_table() -> None:
     typed = ModelEntry(name="x", provider="openai", model="gpt-5", price=Price(input_usd=3.0))
     assert await prices.cost_usd(typed, Usage(input_tokens=1_000_000)) == 3.0
     assert await prices.price(typed) == Price(input_usd=3.0)
+
+
+@pytest.mark.parametrize(("model", "is_home"), [("qwen3:4b", True), ("gpt-oss:120b-cloud", False)])
+async def test_a_model_that_a_local_server_passes_on_is_not_at_home(model: str, is_home: bool) -> None:
+    entry = ModelEntry(name="m", provider="openai", model=model, base_url="http://127.0.0.1:11434/v1")
+    assert (await prices.of_draft(entry, 10))["is_home"] == is_home
