@@ -122,6 +122,10 @@ class LocalHub:
         """There is no other process."""
         return False
 
+    def watchers(self, conversation_id: str) -> int:
+        """Return how many wait on this conversation now."""
+        return len(self._waiters.get(conversation_id, ()))
+
 
 def _as_stored(event: Event) -> Event:
     """The row as its reader in the database would have it: a live page and a reloaded one are the same."""

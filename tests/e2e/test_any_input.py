@@ -66,6 +66,7 @@ def test_no_route_fails_on_any_input(house: Daemon, ada: Caller, ids: dict[str, 
     with requests.Session() as session:
         session.trust_env = False
         session.headers["Origin"] = house.origin  # else every form is refused as another site's, before it is read
+        session.headers["Connection"] = "close"  # the daemon closes one on which nothing comes for 10 s, under load too
 
         @settings(
             max_examples=examples, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
