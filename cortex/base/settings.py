@@ -190,17 +190,6 @@ class Settings(NotificationSettings):
             raise ValueError("write name=/absolute/path, several with commas between")
         return value
 
-    @field_validator("host")
-    @classmethod
-    def _host_name(cls, value: str) -> str:
-        try:
-            is_one = value.isprintable() and bool(value.encode("idna"))
-        except UnicodeError:
-            is_one = False
-        if not is_one:
-            raise ValueError("is neither an address nor a host name")
-        return value
-
     @field_validator("allowed_hosts")
     @classmethod
     def _host_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:

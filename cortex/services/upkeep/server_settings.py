@@ -322,7 +322,8 @@ def _must_be_free(settings: Settings, changed: str) -> None:
     """UserError at what was changed where this machine cannot listen there; of an address alone, on no port of it."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
+        settings.host.replace("\0", "\ud800").encode("idna")  # what no name can be would come as a TypeError
         socket.create_server((settings.host, settings.port if changed == "port" else 0), family=family).close()
-    except OSError as error:
-        why = error.strerror or error
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "this is no address of this machine"
         raise UserError(f"Cannot listen on {settings.host}:{settings.port}: {why}.", field=changed) from error
