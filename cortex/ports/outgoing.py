@@ -3,7 +3,7 @@
 Each is opened for one user, sends once per id (an outbox row), and keeps its own time limits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -21,11 +21,23 @@ class PushCount(Struct, frozen=True, kw_only=True):
     waiting: int = 0
 
 
+class People(Protocol):
+    """The people of this house, besides the user."""
+
+    async def others(self) -> Mapping[str, str]:
+        """Everybody else with an open account: id to name."""
+        ...
+
+
 class Push(Protocol):
-    """Web Push to the user's own devices."""
+    """Web Push to the user's own devices, and a message to another person of the house."""
 
     async def push(self, id: str, title: str, text: str) -> PushCount:
         """Push it now. No device at all is 0 and 0."""
+        ...
+
+    async def tell(self, id: str, person_id: str, title: str, text: str) -> None:
+        """Notify this other person, in the ways that they chose for messages. NotFound without an open account."""
         ...
 
 

@@ -60,8 +60,17 @@ class Reminders(Protocol):
         """All that are to come or wait for an answer, the next first."""
         ...
 
-    async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
-        """A new one; the one that stands under this id already is handed back."""
+    async def add(
+        self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool, for_id: str = ""
+    ) -> Reminder:
+        """A new one; the one that stands under this id already is handed back. `for_id`: told to this other person.
+
+        NotFound when they have no open account.
+        """
+        ...
+
+    async def take_back(self, id: str, for_id: str, version: int) -> bool:
+        """Take away what the user gave this person; False when it was told, changed or removed since."""
         ...
 
     async def remove(self, ids: Sequence[str]) -> int:

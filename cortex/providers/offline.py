@@ -19,7 +19,7 @@ from cortex.base.tokens import minified, wire_schema
 from cortex.ports.loop import Delta, Request, StreamEnd
 from cortex.providers import ProviderContext
 from cortex.providers.offline_arguments import fill, things, words_of
-from cortex.providers.offline_intent import asks_for, does, least_chance, says_nothing
+from cortex.providers.offline_intent import aim_of, asks_for, does, least_chance, says_nothing
 from cortex.providers.offline_talk import is_about_now, reply
 from cortex.providers.offline_words import in_words
 
@@ -209,6 +209,7 @@ def _candidates(request: Request, clause: str, *, is_first: bool) -> list[ToolSc
     hints = dict(request.hints)
     said = words_of(clause)
     is_required = request.tool_choice == "required"
+    is_told = aim_of(clause) == "send"  # what waits for its time fits only where one is named, and is then meant
     scored: list[tuple[float, int, ToolSchema]] = []
     for tool in request.tools:
         if not is_required and not asks_for(clause, tool):
@@ -217,7 +218,8 @@ def _candidates(request: Request, clause: str, *, is_first: bool) -> list[ToolSc
         least = 0.0 if is_required else least_chance(clause, tool)
         shared = len(said & words_of(f"{tool.name} {tool.description}"))
         if probability >= least and (is_first or shared):
-            scored.append((probability + (0.0 if is_first else 0.5 * shared), shared, tool))
+            waits = 1.0 if is_told and does(tool) == "make" else 0.0
+            scored.append((waits + probability + (0.0 if is_first else 0.5 * shared), shared, tool))
     return [tool for _, _, tool in sorted(scored, key=lambda each: (-each[0], -each[1]))]
 
 

@@ -40,12 +40,22 @@ _VERBS = (
 _VERB = re.compile(rf"^(?:{_VERBS})\b[\s:]*", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:a|an|the|my|our|new|me|us|this|that|some)\s+", re.IGNORECASE)
 _STATE_ASKED = re.compile(r"^(?:is|are)\s+(.+?)\s+(?:on|off|open|closed|locked|unlocked)$", re.IGNORECASE)
-_TITLED = re.compile(r"^(?:(?:an?|the|my|new|quick|short|of)\s+)*(?:note|memo|entry|item|to-?do)s?:\s*", re.IGNORECASE)
+_TITLED = re.compile(r"^(?:(?:an?|the|my|new|quick|short|of)\s+)*(?:note|memo|entry|item|reminder|message|to-?do)s?\s*:\s*", re.IGNORECASE)
 _LINK = re.compile(r"^(?:to|for|that|about|called|named|saying|of|with|on|in)\b[\s:]*", re.IGNORECASE)
 _EDGE = " \t\r\n,;:\u2013\u2014-"
 _WHEN = re.compile(r"\b(?:when|date|time|day|due|moment|deadline)\b", re.IGNORECASE)
 _WHERE = re.compile(r"\b(?:path|file|folder|directory)\b", re.IGNORECASE)
 _LINKED = re.compile(r"\b(?:url|uri|link|web address)\b", re.IGNORECASE)
+_PERSON = re.compile(
+    r"^(?P<verb>remind|tell|notify|message|alert|ping|nudge|push|send)\s+"
+    r"(?!(?:me|us|him|her|them|it|myself|everyone|everybody|the|a|an|my|our|your|this|that|these|those|push|in|at|on|"
+    r"about|of|to|for|every|tomorrow|today|tonight)\b)(?P<who>[^\W\d_][\w'-]*)\b",
+    re.IGNORECASE,
+)
+_FOR_PERSON = re.compile(
+    r"(?P<verb>\b(?:reminder|message|notification|alarm))\s+(?:for|to)\s+"
+    r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Tomorrow|Today|Tonight)(?P<who>[A-Z][\w'-]*)\b"
+)
 _NOT = re.compile(r"\b(?:no|not|don'?t|without|never)\b", re.IGNORECASE)
 
 
@@ -98,6 +108,8 @@ def fill(tool: ToolSchema, sentence: str, now: datetime, timings: Timings | None
     said = _Sentence(rest=cleaned(sentence), now=now, timings=timings)
     found: dict[str, Any] = {}
     plain = [name for name in required if name in properties and _is_plain(name, properties[name])]
+    if "person" in properties and (person := _person(said)):
+        found["person"] = person
     # Shaped values first: what they take is then not part of the plain text. The last word has the main plain text.
     for name in sorted(properties, key=lambda each: (each not in required, each)):
         if name not in plain:
@@ -110,6 +122,16 @@ def fill(tool: ToolSchema, sentence: str, now: datetime, timings: Timings | None
     if any(name not in found for name in required):
         return None
     return {name: found[name] for name in properties if name in found}
+
+
+def _person(said: _Sentence) -> str:
+    """The name of somebody else who is to be told, taken out of the sentence: it reads on as if it said "me"."""
+    if match := _PERSON.match(said.rest):
+        verb = "remind" if match["verb"].casefold() == "remind" else "tell"
+        said.rest = f"{verb} me{said.rest[match.end() :]}"
+    elif match := _FOR_PERSON.search(said.rest):
+        said.rest = said.rest[: match.end("verb")] + said.rest[match.end() :]
+    return match["who"] if match else ""
 
 
 def cleaned(sentence: str) -> str:

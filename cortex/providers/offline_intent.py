@@ -44,6 +44,11 @@ _ASKING = re.compile(
 _TICKING = re.compile(r"^(?:check|tick|cross)\b.*\boff\b", re.IGNORECASE)
 _NOTING = re.compile(r"^take (?:a |an |down |some |this |that )*(?:notes?|down)\b", re.IGNORECASE)
 _REMINDING = re.compile(r"\b(?:remind|wake|alert) me\b", re.IGNORECASE)
+_TELLING = re.compile(
+    r"^(?:tell|notify|alert|ping|nudge|message)\s+(?!(?:me|us|you|him|her|them|it|the|a|an|my|our|your|this|that|what|how|"
+    r"about|all|every|everyone|everybody)\b)[^\W\d_][\w'-]*\s",
+    re.IGNORECASE,
+)
 _HEADED = re.compile(r"^((?:[\w'-]+ ){0,3}[\w'-]+):\s")
 _ALL = re.compile(r"\b(?:all|every|everything|whole|entire|empty|clear|wipe)\b", re.IGNORECASE)
 _FOR_ITSELF = re.compile(r"\b(?:your own|yourself)\b", re.IGNORECASE)
@@ -66,6 +71,8 @@ def aim_of(sentence: str) -> Aim:
         return "close"
     if _NOTING.match(text) or _REMINDING.search(text):
         return "make"
+    if _TELLING.match(text):
+        return "send"
     first = re.match(r"[a-z]+", text.lower())
     return _AIMS.get(first[0], "") if first else ""
 
@@ -89,6 +96,8 @@ def asks_for(sentence: str, tool: ToolSchema) -> bool:
         return aim in ("read", "run") or bool(head(sentence) & _own(tool))
     if purpose == "end" and _ALL.search(line) and not _ALL.search(sentence):
         return False
+    if aim == "send" and purpose == "make":  # somebody else is told: at its time, where the tool takes one
+        return {"person", "when"} <= tool.parameters.get("properties", {}).keys()
     if aim:
         return aim in _FITS and purpose in _FITS[aim]
     return _is_named_first(sentence, tool) or (purpose == "make" and _has_rhythm(sentence, tool))
@@ -97,10 +106,12 @@ def asks_for(sentence: str, tool: ToolSchema) -> bool:
 def least_chance(sentence: str, tool: ToolSchema) -> float:
     """From which chance on the tool is called: none is needed for what begins with its own verb and thing.
 
-    That is "make a note: …", and a tool's own name; and little for a look at what the question names.
+    That is "make a note: …", "tell Ben …" for what tells a person, and a tool's own name; and little for a look at what the question names.
     """
     aim = aim_of(sentence)
     if _is_called_by_name(sentence, tool):
+        return 0.0
+    if aim == "send" and "person" in tool.parameters.get("properties", {}) and _TELLING.match(cleaned(sentence)):
         return 0.0
     if aim == does(tool) == "make" and head(sentence) & _own(tool):
         return 0.0

@@ -1,7 +1,7 @@
-"""Carries words away: push to the user's own devices, mail, Nextcloud Talk. To others only after a yes."""
+"""Carries words away: push to the user's own devices or to a housemate, mail, Nextcloud Talk. To others only after a yes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -12,6 +12,8 @@ from cortex.base.zone import moment
 from cortex.ports.outgoing import Mail, Post, Push, Room, Talk
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
+from cortex.toolkit.people import read_by_them, somebody, whom
+from cortex.toolkit.words import short
 
 SUMMARY = "push, e-mail, Nextcloud Talk"
 PREFIXES = ("web_push", "email_", "nc_talk_")
@@ -30,19 +32,29 @@ POST_CHARACTERS = 800
 _ADDRESS = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,190}\.[^\s@,;<>\".]{2,24}")
 
 
-async def _can_push(ctx: Ctx, text: str, title: str) -> None:
+async def _can_push(ctx: Ctx, text: str, title: str, person: str) -> None:
     _bounded(text, PUSH_CHARACTERS, "message")
+    await somebody(ctx, person)
 
 
-@tool(words="Notify your devices: {text}", idempotent=True, needs=("Push",), check=_can_push)
-async def web_push(ctx: Ctx, text: str, title: str = "Cortex") -> str:
+def _deed(arguments: Mapping[str, Any]) -> str:
+    return f"Notify {whom(arguments, 'your devices')}: {short(arguments['text'])}"
+
+
+@tool(words=_deed, idempotent=True, needs=("Push",), check=_can_push, read_by=read_by_them)
+async def web_push(ctx: Ctx, text: str, title: str = "Cortex", person: str = "") -> str:
     """Send a push notification to the user's own devices.
 
     Args:
         text: The message.
         title: Its heading.
+        person: Name of a housemate to tell instead.
     """
     words = _bounded(text, PUSH_CHARACTERS, "message")
+    for_id, name = await somebody(ctx, person)
+    if for_id:
+        await ctx.use(Push).tell(derived_id(ctx.call_id, "push"), for_id, f"From {ctx.user.name}", words)
+        return f"Told {name}: {words}"
     head = " ".join(title.split())[:TITLE_CHARACTERS] or "Cortex"
     pushed = await ctx.use(Push).push(derived_id(ctx.call_id, "push"), head, words)
     if not pushed.devices and not pushed.failed and not pushed.waiting:

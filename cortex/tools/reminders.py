@@ -1,7 +1,10 @@
 """Reminders and alarms: a text that is told at its time. Words of time are read by the `Timings` port."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, ToolFailed
 from cortex.base.ids import derived_id, is_named, short
@@ -10,8 +13,10 @@ from cortex.base.zone import day, local
 from cortex.ports.schedule import Reminder, Reminders, Timing, Timings
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
+from cortex.toolkit.people import read_by_them, somebody, whom
 from cortex.toolkit.spec import Output
 from cortex.toolkit.words import NO_CHANGE
+from cortex.toolkit.words import short as shown
 
 SUMMARY = "reminders, alarms, timers"
 NEEDS = ("Reminders", "Timings")
@@ -39,30 +44,42 @@ def _first(ctx: Ctx, when: str) -> tuple[Timing, datetime]:
     return timing, times[0]
 
 
-async def _can_add(ctx: Ctx, text: str, when: str) -> None:
+async def _can_add(ctx: Ctx, text: str, when: str, person: str) -> None:
     _words(text)
     _first(ctx, when)
+    await somebody(ctx, person)
 
 
-@tool(words="Remind you {when}: {text}", idempotent=True, check=_can_add)
-async def reminders_add(ctx: Ctx, text: str, when: str) -> str:
+def _deed(arguments: Mapping[str, Any]) -> str:
+    return f"Remind {whom(arguments, 'you')} {shown(arguments['when'])}: {shown(arguments['text'])}"
+
+
+@tool(words=_deed, idempotent=True, check=_can_add, read_by=read_by_them)
+async def reminders_add(ctx: Ctx, text: str, when: str, person: str = "") -> str:
     """Remind the user at a time; alarms and timers too.
 
     Args:
         text: What to tell them.
         when: Such as tomorrow at 9, in 20 minutes, every Friday.
+        person: Name of a housemate to tell instead.
     """
     words = _words(text)
 
     async def find() -> dict[str, Any]:
         timing, first_at = _first(ctx, when)
-        return {"timing": as_dict(timing), "next_at": first_at.isoformat()}
+        for_id, name = await somebody(ctx, person)
+        return {"timing": as_dict(timing), "next_at": first_at.isoformat(), "for_id": for_id, "name": name}
 
     target = await ctx.target(find)
     timing, next_at = Timing(**target["timing"]), datetime.fromisoformat(target["next_at"])
-    made = await ctx.use(Reminders).add(derived_id(ctx.call_id, "reminder"), words, timing, next_at, ctx.is_tainted)
-    ctx.leave_undo(target=made.id, before=None, expected=str(made.version), label="Remove the reminder again")
-    return f"Will remind: {_fact(ctx, made)}"
+    for_id, name = target.get("for_id", ""), target.get("name", "")  # a call from before names nobody else
+    made = await ctx.use(Reminders).add(
+        derived_id(ctx.call_id, "reminder"), words, timing, next_at, ctx.is_tainted, for_id
+    )
+    before = {"for_id": for_id} if for_id else None
+    ctx.leave_undo(target=made.id, before=before, expected=str(made.version), label="Remove the reminder again")
+    whom = f" {name}" if name else ""
+    return f"Will remind{whom}: {_fact(ctx, replace(made, text=words))}"
 
 
 @tool(words="Look at your reminders[, for {query}]", effect="read", reads_private=True)
@@ -119,6 +136,10 @@ async def reminders_clear(ctx: Ctx) -> str | Output:
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
     """Put removed reminders back, or take a new one out again. Conflict when it changed since or is gone."""
     reminders = ctx.use(Reminders)
+    if before is not None and "for_id" in before:
+        if not await reminders.take_back(target, before["for_id"], int(expected)):
+            raise Conflict("The reminder was sent or changed since and was left as it is.")
+        return "Removed the reminder again."
     if before is not None and "again" in before:
         await reminders.remove(ids := [str(one) for one in before["again"]])
         ctx.leave_redo(target=target, before={"ids": ids}, expected="")

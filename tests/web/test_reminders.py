@@ -219,3 +219,33 @@ async def test_the_past_has_pages(house: Cortex, ada: Browser) -> None:
     assert page.count('<tr id="past-') == 50
     assert 'href="/reminders?start=50#past-h"' in page
     assert (await ada.get("/reminders?start=50")).text.count('<tr id="past-') == 10
+
+
+async def test_a_reminder_for_a_housemate_is_theirs_and_can_be_taken_back(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    assert f'<option value="{bob.user.id}"' in (await ada.get("/reminders")).text
+    sent = {"words": "call mum in 20 minutes", "person": bob.user.id}
+    page = await ada.post("/reminders", **sent)
+    (row,) = (await house.reminders.listing(bob.user)).next
+    assert (row.text, row.is_tainted) == ("call mum (from Ada)", True)
+    assert "call mum (from Ada)" in (await bob.get("/reminders")).text
+    assert not (await house.reminders.listing(ada.user)).next
+    assert "Will remind Bob" in page.text or page.status_code == 303
+    await bob.post("/reminders/given/remove")
+    assert (await house.reminders.listing(bob.user)).next, "who gave nothing takes nothing back"
+    await ada.post("/reminders/given/remove")
+    assert not (await house.reminders.listing(bob.user)).next
+
+
+async def test_what_a_housemate_changed_is_not_taken_back(house: Cortex, ada: Browser, bob: Browser) -> None:
+    row = await house.reminders.add(ada.user, "call mum in 20 minutes", for_id=bob.user.id)
+    await house.reminders.change(bob.user, row.id, row.version, text="call my mum", when="")
+    await ada.post("/reminders/given/remove")
+    assert [one.text for one in (await house.reminders.listing(bob.user)).next] == ["call my mum"]
+
+
+async def test_nobody_is_reminded_who_has_no_account(house: Cortex, ada: Browser) -> None:
+    page = await ada.post("/reminders", words="call mum in 20 minutes", person="nobody")
+    assert page.status_code == 404
+    assert not (await house.reminders.listing(ada.user)).next

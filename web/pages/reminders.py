@@ -36,7 +36,7 @@ def _rhythm(seconds: int) -> str:
     """Return how it may be told, and where that ends."""
     each = f"{seconds // 3600} h" if seconds >= 3600 else f"{seconds // 60} min"
     hours = round(seconds * TOLD_MOST / 3600)
-    return f"every {each} until I mark it done (max {f'{hours // 24} days' if hours > 24 else f'{hours} h'})"
+    return f"every {each} until it is marked done (max {f'{hours // 24} days' if hours > 24 else f'{hours} h'})"
 
 
 REPEATS = (("", "once"), *((str(seconds), _rhythm(seconds)) for seconds in REPEATS_S))
@@ -63,6 +63,8 @@ class RemindersContext(ReminderReadingContext, frozen=True, kw_only=True):
     repeats: Sequence[tuple[str, str]] = described("how it may be told: seconds, words")
     draft: str = described("words that were typed and not saved", default="")
     draft_repeat: str = described("how they were to be told", default="")
+    people: Mapping[str, str] = described("the others of the house who can be reminded: id to name", default={})
+    draft_person: str = described("who was to be told", default="")
 
 
 class ReminderContext(ReminderReadingContext, frozen=True, kw_only=True):
@@ -87,17 +89,30 @@ async def show(
 
 
 @router.post(HOME)
-async def add(visit: UserVisit, words: Text = "", repeat_s: Text = "", back: Text = HOME) -> Response:
-    """Add one and say how it was read."""
+async def add(
+    visit: UserVisit, words: Text = "", repeat_s: Text = "", person: Text = "", back: Text = HOME
+) -> Response:
+    """Add one, for oneself or another person of the house, and say how it was read."""
+    reminders = visit.services.reminders
     try:
-        row = await visit.services.reminders.add(visit.user, words, repeat_s=_seconds(repeat_s))
+        row = await reminders.add(visit.user, words, repeat_s=_seconds(repeat_s), for_id=person)
     except UserError as refused:
         context = await _context(visit)
-        context = replace(context, draft=words, draft_repeat=repeat_s)
+        context = replace(context, draft=words, draft_repeat=repeat_s, draft_person=person)
         return await visit.show("reminders.html", context, refused=refused)
-    told = f"Will remind: {row.text}, {_timing_words(visit, row)}"
+    at = _timing_words(visit, row)
     place = local_path(back, HOME) + "#words"  # the browser puts the focus there, for the next one
-    return visit.redirect(place, told, undo_href=f"{HOME}/{row.id}/remove")
+    if row.owner_id == visit.user.id:
+        return visit.redirect(place, f"Will remind: {row.text}, {at}", undo_href=f"{HOME}/{row.id}/remove")
+    name = (await reminders.others(visit.user.id)).get(row.owner_id, "")
+    return visit.redirect(place, f"Will remind {name}: {row.text}, {at}", undo_href=f"{HOME}/given/remove")
+
+
+@router.post(f"{HOME}/given/remove")
+async def take_given_back(visit: UserVisit) -> Response:
+    """Take away what was given to another person last, unless it was told or changed since."""
+    is_gone = await visit.services.reminders.take_last_back(visit.user)
+    return visit.redirect(HOME, "Removed." if is_gone else "It was sent or changed since, so it was left as it is.")
 
 
 @router.post(f"{HOME}/reading")
@@ -262,6 +277,7 @@ async def _context(visit: Visit, query: str = "", starts: Mapping[str, int] = NO
         query=query,
         here=here,
         repeats=REPEATS,
+        people=await visit.services.reminders.others(visit.user.id),
     )
 
 

@@ -10,13 +10,14 @@ from typing import cast
 from msgspec import Struct
 
 from cortex.base.clock import Clock
-from cortex.base.errors import ToolFailed, UserError
+from cortex.base.errors import NotFound, ToolFailed, UserError
 from cortex.notify.channels.email import Email
 from cortex.ports.channels import DeliveryState
 from cortex.ports.outgoing import PushCount
 from cortex.services.notices.addresses import Addresses
 from cortex.services.notices.notices import DeliveryRow, NoticeDraft, Notices
 from cortex.services.notifier import plain
+from cortex.storage.accounts import AccountsRepository
 
 WAIT_S = 25.0  # a push service is given 20
 LOOK_S = 2.0
@@ -49,6 +50,20 @@ class UserPush(Struct, frozen=True, kw_only=True):
         done = sum(row.state == "delivered" for row in rows)
         waiting = sum(row.state in UNDER_WAY for row in rows)
         return PushCount(devices=done, failed=len(rows) - done - waiting, waiting=waiting)
+
+    async def tell(self, id: str, person_id: str, title: str, text: str) -> None:
+        """Notify this other person, in the ways that they chose for messages. NotFound without an open account."""
+        if not (await self.notices.db.repository(AccountsRepository).get(person_id)).is_active:
+            raise NotFound("Nobody with an open account here has this name.")
+        draft = NoticeDraft(
+            key=f"told:{id}",
+            kind="message",
+            title=title,
+            text=await plain(text),
+            urgency="important",
+            is_tainted=True,  # another person's words
+        )
+        await self.notices.notify(person_id, draft)
 
     async def _tried(self, notice_id: str) -> None:
         """Until each delivery was tried once or is held back."""

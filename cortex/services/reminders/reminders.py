@@ -3,21 +3,23 @@
 Telling them when they are due is `due.py`. No model is asked. Rows: `storage/reminders.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from cortex.base.errors import ToolFailed, UserError
+from cortex.base.errors import NotFound, ToolFailed, UserError
 from cortex.base.form_words import one_line
 from cortex.base.user import User
 from cortex.ports.schedule import Reminder, Timing, Timings
 from cortex.schedule.parting import parted
 from cortex.services.notifier import wake
 from cortex.services.runtime import Runtime
+from cortex.storage.accounts import AccountsRepository
 from cortex.storage.notices import NoticeRow, NoticesRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.reminders import TOLD_MOST as TOLD_MOST
@@ -35,6 +37,7 @@ WRITTEN = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%d.%m.%Y")
 NO_DAY = "Write a day such as tomorrow, Friday, 24 Dec or 24.12.2026."
 NO_CLOCK = "Write a time such as 22:00 or 10 pm."
 CLEARED = "reminders.cleared"  # what was taken away together last
+GIVEN = "reminders.given"  # whose, which and at which version: what was given to another person last
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -142,13 +145,50 @@ class RemindersService(Struct, frozen=True, kw_only=True):
         """One reminder; NotFound."""
         return await self._of(user).get(reminder_id)
 
-    async def add(self, user: User, words: str, *, repeat_s: int | None = None) -> ReminderRow:
-        """A new one, as `read` reads the words. `repeat_s`: told again so often until it is acknowledged."""
+    async def add(self, user: User, words: str, *, repeat_s: int | None = None, for_id: str = "") -> ReminderRow:
+        """A new one, as `read` reads the words. `repeat_s`: told again so often until it is acknowledged.
+
+        `for_id`: told to this other person, to whom it belongs from then on; NotFound.
+        """
         found = self.read(user, words)
         values = _values(found.text, found.timing, _repeat(repeat_s), is_tainted=False)
-        row = await self._of(user).add(None, values, found.times[0])
-        wake(self.runtime.hub, user.id)
+        row = await self.give(user.id, None, values, found.times[0], for_id)
+        if row.owner_id != user.id:
+            given = [row.owner_id, row.id, row.version]
+            await self.runtime.db.repository(PreferencesRepository, user.id).set(GIVEN, given)
         return row
+
+    async def others(self, user_id: str) -> Mapping[str, str]:
+        """Return everybody else with an open account, whom one may have reminded: id to name."""
+        accounts = await self.runtime.db.repository(AccountsRepository).list()
+        return {one.id: one.name for one in accounts if one.is_active and one.id != user_id}
+
+    async def give(
+        self, user_id: str, id: str | None, values: ReminderValues, next_at: datetime, for_id: str
+    ) -> ReminderRow:
+        """Add it for the person, or for that other one, who reads whom it is from; NotFound without such an account."""
+        to_id = for_id or user_id
+        if to_id != user_id:
+            if to_id not in await self.others(user_id):
+                raise NotFound("Nobody with an open account here has this name.")
+            giver = await self.runtime.db.repository(AccountsRepository).get(user_id)
+            # Another person's words: their assistant takes them for no instruction.
+            values = replace(values, text=f"{values.text} (from {giver.name})", is_tainted=True)
+        row = await self.runtime.db.repository(RemindersRepository, to_id).add(id, values, next_at)
+        wake(self.runtime.hub, to_id)
+        return row
+
+    async def take_back(self, id: str, for_id: str, version: int) -> bool:
+        """Take away one that was given to this person; False when it was told, changed or removed since."""
+        with suppress(NotFound):
+            row = await self.runtime.db.repository(RemindersRepository, for_id).get(id)
+            return row.version == version and await self.remove(for_id, [id]) == 1
+        return False
+
+    async def take_last_back(self, user: User) -> bool:
+        """Take away what the person gave somebody last; False when it was told, changed or removed since."""
+        given = await self.runtime.db.repository(PreferencesRepository, user.id).get(GIVEN, [])
+        return bool(given) and await self.take_back(given[1], given[0], given[2])
 
     async def change(
         self, user: User, reminder_id: str, version: int, *, text: str, when: str, repeat_s: int | None = None
@@ -274,7 +314,7 @@ class RemindersService(Struct, frozen=True, kw_only=True):
 
 
 class UserReminders(Struct, frozen=True, kw_only=True):
-    """Implements the port `Reminders` for one person."""
+    """Implements the ports `Reminders` and `People` for one person."""
 
     service: RemindersService
     user_id: str
@@ -285,11 +325,21 @@ class UserReminders(Struct, frozen=True, kw_only=True):
         times = [(row, row.wakes_at or row.due_at) for row in rows]
         return sorted((_reminder(row, at) for row, at in times if at is not None), key=lambda one: one.next_at)
 
-    async def add(self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool) -> Reminder:
-        """A new one; the one that stands under this id already is handed back."""
-        row = await self._rows.add(id, _values(text, timing, None, is_tainted=is_tainted), next_at)
-        wake(self.service.runtime.hub, self.user_id)
+    async def add(
+        self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool, for_id: str = ""
+    ) -> Reminder:
+        """A new one; the one that stands under this id already is handed back. `for_id`: of this other person."""
+        values = _values(text, timing, None, is_tainted=is_tainted)
+        row = await self.service.give(self.user_id, id, values, next_at, for_id)
         return _reminder(row, row.wakes_at or next_at)
+
+    async def others(self) -> Mapping[str, str]:
+        """Return everybody else who can be reminded: id to name."""
+        return await self.service.others(self.user_id)
+
+    async def take_back(self, id: str, for_id: str, version: int) -> bool:
+        """Take away what was given to this person; False when it was told, changed or removed since."""
+        return await self.service.take_back(id, for_id, version)
 
     async def remove(self, ids: Sequence[str]) -> int:
         """Take them off in one step."""

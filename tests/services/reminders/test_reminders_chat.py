@@ -31,3 +31,35 @@ async def test_the_running_daemon_tells_it_and_hears_the_answer(house: LivingHou
     notice = await told(house)
     await house.cortex.notices.acknowledge(house.admin.id, notice)
     assert (await house.cortex.reminders.get(house.admin, row.id)).state == "done"
+
+
+async def test_a_housemate_is_reminded_in_plain_words_and_it_can_be_taken_back(house: LivingHouse) -> None:
+    ben = (await house.cortex.accounts.add_user("Ben", "member")).user
+    cid = await house.conversation()
+    await house.say(cid, "Remind Ben in 20 minutes to call his mother")
+    (row,) = (await house.cortex.reminders.listing(ben)).next
+    assert row.text == f"call his mother (from {house.admin.name})"
+    assert row.is_tainted, "another person's words are no instruction to their assistant"
+    assert not (await house.cortex.reminders.listing(house.admin)).next
+    (call,) = await house.events(cid, "tool.result")
+    assert "Will remind Ben: call his mother (" in call.payload["text"]
+    await house.cortex.undo.undo(house.admin, call.payload["undo"])
+    assert not (await house.cortex.reminders.listing(ben)).next
+
+
+async def test_a_housemate_gets_a_message_at_once_and_in_two_minutes(house: LivingHouse) -> None:
+    ben = (await house.cortex.accounts.add_user("Ben", "member")).user
+    await house.say(await house.conversation(), "Send Ben a message: dinner is ready")
+    (notice,) = (await house.cortex.notices.page(ben.id)).notices
+    assert (notice.row.title, notice.row.text) == (f"From {house.admin.name}", "dinner is ready")
+    assert not (await house.cortex.notices.page(house.admin.id)).notices, "nobody else is told"
+    await house.say(await house.conversation(), "Tell Ben in two minutes that dinner is ready")
+    (row,) = (await house.cortex.reminders.listing(ben)).next
+    assert row.text.startswith("dinner is ready")
+
+
+async def test_somebody_who_is_not_here_is_said_and_nobody_is_reminded(house: LivingHouse) -> None:
+    cid = await house.conversation()
+    await house.say(cid, "Remind Xaver in 20 minutes to call his mother")
+    assert "Nobody here is called 'Xaver'" in (await house.events(cid, "tool.result"))[-1].payload["text"]
+    assert not (await house.cortex.reminders.listing(house.admin)).next
