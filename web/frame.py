@@ -34,7 +34,7 @@ async def frame_of(
     open_page = max(below, key=lambda entry: len(entry.href), default=None)
     by_address = {entry.href: entry for entry in nav}
     chosen = await services.preferences.get(user)
-    warnings = (lasting_warning(services.settings), _trial(services, user), *await services.doctor.slips(user))
+    warnings = (lasting_warning(services.settings), _trial(services, user, request.url.path), *await services.doctor.slips(user))
     unread = await services.notices.unread(user.id)
     status = await status_frame(services, user)
     return replace(
@@ -94,10 +94,10 @@ async def entries_for(request: Request, services: Cortex, user: User) -> tuple[N
     return tuple(entry for entry in nav if _is_shown(entry, user, ports))
 
 
-def _trial(services: Cortex, user: User) -> str:
-    """Remind an admin of settings on trial, who opens another page, perhaps at the new address."""
+def _trial(services: Cortex, user: User, path: str) -> str:
+    """Remind an admin of settings on trial on pages that have no button to keep them, perhaps at the new address."""
     ends = services.server_settings.trial_ends_at
-    if ends is None or not user.is_admin:
+    if ends is None or not user.is_admin or path.startswith(("/start", "/admin/settings")):
         return ""
     at = clock(ends, zone_of(user))
     return f"New settings are on trial until {at}: keep them in Settings (Admin), or they go back."

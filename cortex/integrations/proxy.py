@@ -37,8 +37,15 @@ async def faults(public_url: str) -> list[str]:
                 found.append("It holds answers back until they are complete: switch its buffering off for Cortex "
                              "(nginx: proxy_buffering off).")  # fmt: skip
     except httpx.HTTPError as error:
-        raise ConnectionError(str(error) or type(error).__name__) from error
+        raise ConnectionError(_reason(error)) from error
     return [fault for fault in found if fault]
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    """Return why nobody answered, for people: of a certificate what is wrong with it, without the library's marks."""
+    said = str(error) or type(error).__name__
+    _, marked, wrong = said.partition("certificate verify failed: ")
+    return f"its certificate is not trusted here ({wrong.partition(' (_ssl')[0]})" if marked else said
 
 
 async def _seen(client: httpx.AsyncClient, public_url: str) -> _Seen:

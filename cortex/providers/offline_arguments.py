@@ -40,7 +40,10 @@ _VERBS = (
 _VERB = re.compile(rf"^(?:{_VERBS})\b[\s:]*", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:a|an|the|my|our|new|me|us|this|that|some)\s+", re.IGNORECASE)
 _STATE_ASKED = re.compile(r"^(?:is|are)\s+(.+?)\s+(?:on|off|open|closed|locked|unlocked)$", re.IGNORECASE)
-_TITLED = re.compile(r"^(?:(?:an?|the|my|new|quick|short|of)\s+)*(?:note|memo|entry|item|reminder|message|to-?do)s?\s*:\s*", re.IGNORECASE)
+_TITLED = re.compile(
+    r"^(?:(?:an?|the|my|new|quick|short|of)\s+)*(?:note|memo|entry|item|reminder|message|to-?do)s?\s*:\s*",
+    re.IGNORECASE,
+)
 _LINK = re.compile(r"^(?:to|for|that|about|called|named|saying|of|with|on|in)\b[\s:]*", re.IGNORECASE)
 _EDGE = " \t\r\n,;:\u2013\u2014-"
 _WHEN = re.compile(r"\b(?:when|date|time|day|due|moment|deadline)\b", re.IGNORECASE)

@@ -106,7 +106,8 @@ def asks_for(sentence: str, tool: ToolSchema) -> bool:
 def least_chance(sentence: str, tool: ToolSchema) -> float:
     """From which chance on the tool is called: none is needed for what begins with its own verb and thing.
 
-    That is "make a note: …", "tell Ben …" for what tells a person, and a tool's own name; and little for a look at what the question names.
+    That is "make a note: …", "tell Ben …" for what tells a person, and a tool's own name; and little for a look at
+    what the question names.
     """
     aim = aim_of(sentence)
     if _is_called_by_name(sentence, tool):

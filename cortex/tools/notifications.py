@@ -1,4 +1,7 @@
-"""Carries words away: push to the user's own devices or to a housemate, mail, Nextcloud Talk. To others only after a yes."""
+"""Carries words away: push to the user's own devices, a message to a housemate, mail, Nextcloud Talk.
+
+Out of the house only after a yes.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

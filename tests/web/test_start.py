@@ -16,7 +16,7 @@ from cortex.services.health.first_steps import FirstSteps
 from cortex.storage.accounts import AccountsRepository
 from tests.databases import house_settings
 from tests.web.conftest import PASSWORD, Browser, browser
-from web.security import COOKIE
+from web.security import COOKIE, SECURE_COOKIE
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - as the page sets it
 MODEL = {"name": "local", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
@@ -37,6 +37,13 @@ async def test_each_question_is_done_only_when_its_answer_was_tried(house: Corte
     member = (await bob.get("/start")).text
     assert "Hello Bob. Two questions." in member
     assert ("How will others open this?" in member, "Who else?" in member) == (False, False)
+
+
+def polled(page: str) -> str:
+    """Return where the page asks for its states."""
+    found = re.search(r'hx-get="(/start/states[^"]*)"', page)
+    assert found
+    return found[1].replace("&amp;", "&")
 
 
 def state_of(first: FirstSteps) -> dict[str, str]:
@@ -84,10 +91,29 @@ async def test_a_name_with_https_is_set_without_a_restart_and_a_wrong_one_is_ref
     await ada.post("/start/keep")
     assert "unless you keep it" not in (await ada.get("/start")).text
     tested = (await ada.post("/start/test")).text
-    assert "cannot be asked from here" in tested, "what is missing is said"
+    assert "does not answer this machine" in tested, "what is missing is said"
     assert state_of(await house.first_steps.all(ada.user))["open"] == "waiting"
     await house.opening.note(ada.user, "https://cortex.example.org", "a phone")
     assert state_of(await house.first_steps.all(ada.user))["open"] == "works"
+
+
+async def test_an_admin_who_came_by_the_new_address_has_shown_that_it_works_so_it_stays(
+    house: Cortex, ada: Browser, bob: Browser
+) -> None:
+    await ada.post("/start/open", way="anywhere", name="cortex.example.org")
+    page = (await ada.get("/start")).text
+    assert ("unless you keep it" in page, "New settings are on trial" in page) == (True, False), "asked in one place"
+
+    async def come(who: Browser) -> httpx.Response:
+        cookie = {"cookie": f"{SECURE_COOKIE}={who.http.cookies[COOKIE]}"}
+        return await who.http.get("https://cortex.example.org/start", headers=cookie)
+
+    assert "Hello Bob" in (await come(bob)).text
+    assert "unless you keep it" in (await ada.get("/start")).text, "only who may change it keeps it"
+    came = await come(ada)
+    assert (came.status_code, "unless you keep it" in came.text) == (200, False)
+    assert house.server_settings.trial_ends_at is None
+    assert house.settings.public_url == "https://cortex.example.org"
 
 
 async def test_what_was_given_outside_is_not_asked_for_and_says_so(tmp_path: Path) -> None:
@@ -155,8 +181,12 @@ async def test_somebody_is_invited_by_a_code_and_the_question_is_done_when_they_
     assert ("Let Mia scan this" in page, "Waiting for Mia" in page) == (True, True)
     assert "on this computer only" in page, "nobody else can open it yet"
     assert (await ada.post("/start/invite", name="Mia")).status_code == 409
+    assert "#answer" not in (await ada.fragment(polled(page))).text, "the code stays until it was used"
     await visitor.post("/welcome", data={"token": link.group(1), "password": PASSWORD})
     assert state_of(await house.first_steps.all(ada.user))["people"] == "works"
+    assert "Mia is in." in (await ada.fragment(polled(page))).text
+    second = (await ada.post("/start/invite", name="Ola")).text
+    assert "#answer" not in (await ada.fragment(polled(second))).text, "that Mia came says nothing of Ola"
     states = (await ada.fragment("/start/states?was=here")).text
     assert 'hx-target="#state-people"' in states
     assert "Mia" in states

@@ -53,8 +53,10 @@ class StartContext(Context, frozen=True, kw_only=True):
 
 @router.get(HERE)
 async def show(visit: UserVisit, open: str = "", way: str = "") -> Response:
-    """The questions, the first that is not done open."""
-    await visit.services.opening.note(visit.user, visit.origin, client(visit.request)[1])
+    """The questions, the first that is not done open. An admin who came by the address on trial has shown it works."""
+    came_by_it = await visit.services.opening.note(visit.user, visit.origin, client(visit.request)[1])
+    if came_by_it and visit.user.is_admin and visit.services.server_settings.trial_ends_at:
+        await visit.services.server_settings.keep(visit.user)
     return await visit.show("start.html", await _page(visit, opened=open, way=way))
 
 
@@ -66,11 +68,14 @@ async def hide(visit: UserVisit, hidden: Text = "") -> Response:
 
 
 @router.get(HERE + "/states")
-async def states(visit: UserVisit, was: str = "") -> Response:
-    """The states alone, for a page that waits; all of it once another way to open it is in force than it `was`."""
-    answer = await visit.show("start.html", await _page(visit), block="states")
+async def states(visit: UserVisit, was: str = "", shown: str = "") -> Response:
+    """The states alone, for a page that waits; all of it once another way to open it is in force than it `was`.
+
+    `shown`: the question beside which a code or the words of a test stand, until that has come about.
+    """
+    answer = await visit.show("start.html", await _page(visit, opened=shown), block="states")
     if visit.services.opening.way != was:
-        answer.headers["HX-Redirect"] = f"{HERE}?open=open"
+        answer.headers["HX-Redirect"] = f"{HERE}?open=open{'&way=anywhere' if was == 'anywhere' else ''}"
     return answer
 
 

@@ -76,8 +76,8 @@ async def proxy_finding(public_url: str) -> Finding:
     except (OSError, CortexError) as error:
         return warn(
             "proxy",
-            f"{public_url} cannot be asked from here: {error}.",
-            "See that Cortex runs, open the page in a browser, and watch an answer.",
+            f"{public_url} does not answer this machine: {error}.",
+            "Open it on a phone: where the page opens there, it works, and only this machine cannot ask it.",
         )
     if faults:
         mend = "docs/proxies.md has settings for nginx and Caddy that work."

@@ -92,13 +92,14 @@ class OpeningService(Struct, frozen=True, kw_only=True):
             return Opening(way=way, address=address)
         return Opening(way=way, address=address, works=True, at=login.seen_at, agent=login.agent)
 
-    async def note(self, user: User, origin: str, agent: str) -> None:
-        """Note that this person opened it at `origin`, where that is the https address in force."""
+    async def note(self, user: User, origin: str, agent: str) -> bool:
+        """Note that this person opened it at `origin`; False where that is not the https address in force."""
         if origin != self.settings.public_url or self.way != "anywhere":
-            return
+            return False
         kept = await self.db.repository(PreferencesRepository, user.id).get(OPENED)
         if not kept or kept["origin"] != origin:
             await self._keep(user, agent)
+        return True
 
     async def test(self, user: User) -> Sequence[str]:
         """Ask the https address for itself: what is missing, a sentence each; nothing where it works."""
