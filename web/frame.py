@@ -34,7 +34,11 @@ async def frame_of(
     open_page = max(below, key=lambda entry: len(entry.href), default=None)
     by_address = {entry.href: entry for entry in nav}
     chosen = await services.preferences.get(user)
-    warnings = (lasting_warning(services.settings), _trial(services, user, request.url.path), *await services.doctor.slips(user))
+    warnings = (
+        lasting_warning(services.settings),
+        _trial(services, user, request.url.path),
+        *await services.doctor.slips(user),
+    )
     unread = await services.notices.unread(user.id)
     status = await status_frame(services, user)
     return replace(

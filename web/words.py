@@ -14,6 +14,7 @@ from cortex.base import scan
 from cortex.base.browsers import browser_name
 from cortex.base.hidden import holds_hiding, is_hiding
 from cortex.base.json_text import parsed
+from cortex.base.plain_text import plain_text
 from cortex.base.server_settings import GROUPS, in_words, row_of
 from cortex.base.user import User
 from cortex.services.chat import deed_words
@@ -168,6 +169,7 @@ FILTERS = {
     "pretty": pretty,
     "size": size,
     "span": span,
+    "plain_words": plain_text,
     "visible": visible,
     "with_rows": with_rows,
 }

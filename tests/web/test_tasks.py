@@ -61,6 +61,13 @@ async def test_a_day_is_read_as_people_say_it(house: Cortex, ada: Browser, words
     assert task.due == (None if days is None else datetime.now(UTC).date() + timedelta(days=days))
 
 
+@pytest.mark.parametrize("words", ["today 15:58", "tomorrow at 9", "Friday 7 pm", "noon"])
+async def test_a_time_of_day_is_refused_and_not_lost(house: Cortex, ada: Browser, words: str) -> None:
+    answer = await ada.post("/tasks", title="Collect the parcel", due=words)
+    assert (answer.status_code, "without a time" in answer.text) == (422, True)
+    assert await house.tasks.list(ada.user) == []
+
+
 @pytest.mark.parametrize("words", ["24 Dec 2019", "24 December 2019", "24.12.2019", "2019-12-24"])
 async def test_a_written_day_is_read_and_stays_as_it_is_when_the_task_is_saved(
     house: Cortex, ada: Browser, words: str

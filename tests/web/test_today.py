@@ -107,6 +107,15 @@ async def test_one_that_repeats_goes_on_with_the_time_that_follows(house: Cortex
     assert (skipped.state, skipped.next_at) == ("planned", row.next_at + timedelta(days=1))
 
 
+async def test_what_a_job_found_stands_under_its_name(house: Cortex, ada: Browser) -> None:
+    brief = NoticeDraft(
+        key="b", kind="job", title="read me my list", text="On it:\n☐ milk\n☐ eggs", path="/jobs", is_tainted=False
+    )
+    await house.notices.notify(ada.user.id, brief)
+    page = (await ada.get("/today")).text
+    assert ("Read me my list" in page, "On it: ☐ milk ☐ eggs" in page) == (True, True)
+
+
 async def test_jobs_come_next_and_what_happened_is_told(house: Cortex, ada: Browser, bob: Browser) -> None:
     await house.jobs.add(
         ada.user, JobForm.typed({"name": "Oven on", "prompt": "Turn it on", "when": "every day at 7:30"})

@@ -63,7 +63,7 @@ class RemindersContext(ReminderReadingContext, frozen=True, kw_only=True):
     repeats: Sequence[tuple[str, str]] = described("how it may be told: seconds, words")
     draft: str = described("words that were typed and not saved", default="")
     draft_repeat: str = described("how they were to be told", default="")
-    people: Mapping[str, str] = described("the others of the house who can be reminded: id to name", default={})
+    people: Sequence[str] = described("names of the others of the house, who can be reminded", default=())
     draft_person: str = described("who was to be told", default="")
 
 
@@ -94,8 +94,10 @@ async def add(
 ) -> Response:
     """Add one, for oneself or another person of the house, and say how it was read."""
     reminders = visit.services.reminders
+    others = await reminders.others(visit.user.id)
+    for_id = next((id for id, name in others.items() if name == person), person)
     try:
-        row = await reminders.add(visit.user, words, repeat_s=_seconds(repeat_s), for_id=person)
+        row = await reminders.add(visit.user, words, repeat_s=_seconds(repeat_s), for_id=for_id)
     except UserError as refused:
         context = await _context(visit)
         context = replace(context, draft=words, draft_repeat=repeat_s, draft_person=person)
@@ -104,8 +106,7 @@ async def add(
     place = local_path(back, HOME) + "#words"  # the browser puts the focus there, for the next one
     if row.owner_id == visit.user.id:
         return visit.redirect(place, f"Will remind: {row.text}, {at}", undo_href=f"{HOME}/{row.id}/remove")
-    name = (await reminders.others(visit.user.id)).get(row.owner_id, "")
-    return visit.redirect(place, f"Will remind {name}: {row.text}, {at}", undo_href=f"{HOME}/given/remove")
+    return visit.redirect(place, f"Will remind {person}: {row.text}, {at}", undo_href=f"{HOME}/given/remove")
 
 
 @router.post(f"{HOME}/given/remove")
@@ -277,7 +278,7 @@ async def _context(visit: Visit, query: str = "", starts: Mapping[str, int] = NO
         query=query,
         here=here,
         repeats=REPEATS,
-        people=await visit.services.reminders.others(visit.user.id),
+        people=tuple((await visit.services.reminders.others(visit.user.id)).values()),
     )
 
 

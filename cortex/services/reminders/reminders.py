@@ -3,6 +3,7 @@
 Telling them when they are due is `due.py`. No model is asked. Rows: `storage/reminders.py`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
@@ -36,6 +37,8 @@ AHEAD = 3
 WRITTEN = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%d.%m.%Y")
 NO_DAY = "Write a day such as tomorrow, Friday, 24 Dec or 24.12.2026."
 NO_CLOCK = "Write a time such as 22:00 or 10 pm."
+NO_TIME = "A task is due on a day, without a time. To be told at a time, add a reminder."
+_CLOCK = re.compile(r"\d:\d\d|\b\d{1,2} ?[ap]\.?m\b|\bat\s+\d|\b(?:noon|midnight)\b", re.IGNORECASE)
 CLEARED = "reminders.cleared"  # what was taken away together last
 GIVEN = "reminders.given"  # whose, which and at which version: what was given to another person last
 
@@ -97,6 +100,8 @@ class RemindersService(Struct, frozen=True, kw_only=True):
         written = _written(typed) or {"today": today, "yesterday": today - timedelta(days=1)}.get(typed.casefold())
         if written:
             return written
+        if _CLOCK.search(typed):  # no time is lost in silence
+            raise UserError(NO_TIME, field="due")
         morning = datetime.combine(today, time(), UTC)
         try:
             timing = self.timings.read(typed, morning, "UTC")

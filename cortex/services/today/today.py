@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 DUE_MOST, COMING_MOST, NEWS_MOST = 60, 3, 3
 EVENING = time(18)  # of yesterday: what came since is news of this morning
+SAID: tuple[NoticeKind, ...] = ("job", "message")  # what these bring is the news, not their title
+GIST_CHARACTERS = 120
 NEWS: tuple[NoticeKind, ...] = ("job", "agent", "system", "message", "digest")  # the others stand under what is due
 TRIES = (  # each works on an empty house, by whatever model
     "Remind me tomorrow at eight to take the bins out",
@@ -176,7 +178,7 @@ class TodayService(Struct, frozen=True, kw_only=True):
         notices = await self.runtime.db.repository(NoticesRepository, user.id).list(wanted, limit=NEWS_MOST)
         tasks = self.runtime.db.repository(DueTasksRepository, user.id)
         lines = [
-            NewsLine(at=one.created_at, text=one.title, path=one.path)
+            NewsLine(at=one.created_at, text=one.title, path=one.path, note=_gist(one.text) if one.kind in SAID else "")
             for one in notices
             if not (one.kind == "message" and one.acknowledged_at)  # an offer that was answered
         ]
@@ -194,6 +196,12 @@ class TodayService(Struct, frozen=True, kw_only=True):
 def _due_at(row: ReminderRow) -> datetime | None:
     """Return when it is due: what waits for an answer was, what is put off is when that is over."""
     return row.due_at if row.state == "due" else row.wakes_at
+
+
+def _gist(text: str) -> str:
+    """Return the beginning of what a notice says, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= GIST_CHARACTERS else line[: GIST_CHARACTERS - 1].rstrip() + "…"
 
 
 def _task(row: TaskRow, today: date) -> DueLine:
