@@ -97,7 +97,7 @@ def asks_for(sentence: str, tool: ToolSchema) -> bool:
     if purpose == "end" and _ALL.search(line) and not _ALL.search(sentence):
         return False
     if aim == "send" and purpose == "make":  # somebody else is told: at its time, where the tool takes one
-        return {"person", "when"} <= tool.parameters.get("properties", {}).keys()
+        return bool({"person", "when"} <= set(tool.parameters.get("properties", {})))
     if aim:
         return aim in _FITS and purpose in _FITS[aim]
     return _is_named_first(sentence, tool) or (purpose == "make" and _has_rhythm(sentence, tool))
