@@ -43,6 +43,19 @@ class ReminderValues(Struct, frozen=True, kw_only=True):
         return Timing(kind=self.timing_kind, expression=self.expression, time_zone=self.time_zone, words=self.words)
 
 
+def values_of(text: str, timing: Timing, repeat_s: int | None, *, is_tainted: bool) -> ReminderValues:
+    """The values of a reminder that was read as text and timing."""
+    return ReminderValues(
+        text=text,
+        timing_kind=timing.kind,
+        expression=timing.expression,
+        time_zone=timing.time_zone,
+        words=timing.words,
+        repeat_s=repeat_s,
+        is_tainted=is_tainted,
+    )
+
+
 class ReminderRow(ReminderValues, frozen=True, kw_only=True):
     """A reminder as it is kept. `next_at`: of its rhythm, None when that is over.
 

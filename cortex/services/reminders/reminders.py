@@ -25,7 +25,7 @@ from cortex.storage.notices import NoticeRow, NoticesRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.reminders import TOLD_MOST as TOLD_MOST
 from cortex.storage.reminders import ReminderRow as ReminderRow
-from cortex.storage.reminders import RemindersRepository, ReminderValues
+from cortex.storage.reminders import RemindersRepository, ReminderValues, values_of
 
 Snooze = Literal["10min", "1h", "morning", "words"]
 SNOOZES: dict[Snooze, str] = {"10min": "in 10 minutes", "1h": "in 1 hour", "morning": "tomorrow morning at 9"}
@@ -101,7 +101,7 @@ class RemindersService(Struct, frozen=True, kw_only=True):
         if written:
             return written
         if _CLOCK.search(typed):  # no time is lost in silence
-            raise UserError(NO_TIME, field="due")
+            raise UserError(NO_TIME if field == "due" else NO_DAY, field=field)
         morning = datetime.combine(today, time(), UTC)
         try:
             timing = self.timings.read(typed, morning, "UTC")
@@ -156,7 +156,7 @@ class RemindersService(Struct, frozen=True, kw_only=True):
         `for_id`: told to this other person, to whom it belongs from then on; NotFound.
         """
         found = self.read(user, words)
-        values = _values(found.text, found.timing, _repeat(repeat_s), is_tainted=False)
+        values = values_of(found.text, found.timing, _repeat(repeat_s), is_tainted=False)
         row = await self.give(user.id, None, values, found.times[0], for_id)
         if row.owner_id != user.id:
             given = [row.owner_id, row.id, row.version]
@@ -206,7 +206,7 @@ class RemindersService(Struct, frozen=True, kw_only=True):
             next_at = times[0]
         elif next_at is None:
             raise UserError("It was already sent. Enter when to send it again.", field="when")
-        values = _values(
+        values = values_of(
             one_line(text, TEXT_CHARACTERS_MAX, "text", NOTHING),
             timing,
             _repeat(repeat_s),
@@ -334,7 +334,7 @@ class UserReminders(Struct, frozen=True, kw_only=True):
         self, id: str, text: str, timing: Timing, next_at: datetime, is_tainted: bool, for_id: str = ""
     ) -> Reminder:
         """A new one; the one that stands under this id already is handed back. `for_id`: of this other person."""
-        values = _values(text, timing, None, is_tainted=is_tainted)
+        values = values_of(text, timing, None, is_tainted=is_tainted)
         row = await self.service.give(self.user_id, id, values, next_at, for_id)
         return _reminder(row, row.wakes_at or next_at)
 
@@ -362,18 +362,6 @@ class UserReminders(Struct, frozen=True, kw_only=True):
 def _reminder(row: ReminderRow, next_at: datetime) -> Reminder:
     return Reminder(
         id=row.id, text=row.text, timing=row.timing, next_at=next_at, is_tainted=row.is_tainted, version=row.version
-    )
-
-
-def _values(text: str, timing: Timing, repeat_s: int | None, *, is_tainted: bool) -> ReminderValues:
-    return ReminderValues(
-        text=text,
-        timing_kind=timing.kind,
-        expression=timing.expression,
-        time_zone=timing.time_zone,
-        words=timing.words,
-        repeat_s=repeat_s,
-        is_tainted=is_tainted,
     )
 
 
