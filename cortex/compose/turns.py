@@ -21,7 +21,7 @@ from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Targets
 from cortex.ports.mcp import McpServers
 from cortex.ports.memory import Memory
-from cortex.ports.outgoing import Mail, People, Push
+from cortex.ports.outgoing import Housemates, Mail, Push
 from cortex.ports.schedule import Jobs, Reminders, Timings
 from cortex.ports.system import Discovery, Restarting, Status, Upkeep
 from cortex.providers.servers import server_of
@@ -138,7 +138,7 @@ class TurnServices(Foundation):
         found[Timings] = lambda _: timings
         found[FrontMatters] = self.skill_files.heads
         found[Reminders] = self.reminders.for_user
-        found[People] = self.reminders.for_user
+        found[Housemates] = self.reminders.for_user
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)
         found[CodingAgent] = found[AllowedFolders] = self._coding_of
         found[McpServers] = lambda user_id: UserMcp(tools=self.mcp_tools, homes=self.homes, user_id=user_id)

@@ -21,7 +21,7 @@ class PushCount(Struct, frozen=True, kw_only=True):
     waiting: int = 0
 
 
-class People(Protocol):
+class Housemates(Protocol):
     """The people of this house, besides the user."""
 
     async def others(self) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cortex.base.errors import ToolFailed
 from cortex.ports.loop import Readers
-from cortex.ports.outgoing import People
+from cortex.ports.outgoing import Housemates
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.words import short
 
@@ -20,7 +20,7 @@ async def somebody(ctx: Ctx, person: str) -> tuple[str, str]:
     wanted = person.strip().casefold()
     if wanted in (*OWN, ctx.user.name.casefold()):
         return "", ""
-    others = await ctx.use(People).others()
+    others = await ctx.use(Housemates).others()
     found = [(id, name) for id, name in others.items() if name.casefold() == wanted]
     if not found:
         there = f"Others here: {', '.join(others.values())}." if others else "Nobody else has an account here."

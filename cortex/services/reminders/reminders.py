@@ -319,7 +319,7 @@ class RemindersService(Struct, frozen=True, kw_only=True):
 
 
 class UserReminders(Struct, frozen=True, kw_only=True):
-    """Implements the ports `Reminders` and `People` for one person."""
+    """Implements the ports `Reminders` and `Housemates` for one person."""
 
     service: RemindersService
     user_id: str
