@@ -221,6 +221,11 @@ def client(request: Request) -> tuple[str, str]:
     return request.client.host if request.client else "", request.headers.get("user-agent", "")[:200]
 
 
+def is_phone(request: Request) -> bool:
+    """Tell whether a phone asks, by its browser's own name: it shares links by itself, and scans none of its own."""
+    return "Mobi" in client(request)[1]
+
+
 def local_path(value: str, otherwise: str = "/") -> str:
     """A path on this site to go on to, or `otherwise`: never another site, whatever the form said."""
     if not value.startswith("/") or value.startswith("//"):

@@ -17,7 +17,7 @@ from cortex.services.notices.devices import DeviceView
 from web.deps import Text
 from web.render import Context, described
 from web.routes import PageRouter
-from web.security import client
+from web.security import client, is_phone
 from web.visit import AdminVisit, ReauthedAdminVisit, ReauthedVisit, UserVisit, Visit
 
 router = PageRouter()
@@ -202,7 +202,7 @@ async def _page(visit: Visit, *, opened: str | None = None, way: str = "") -> St
         port=port,
         for_others=visit.address_for_others,
         given=[name for name in SET_HERE if services.server_settings.is_given(name)],
-        is_phone="Mobi" in client(visit.request)[1],
+        is_phone=is_phone(visit.request),
         trial_ends=min((row.trial_ends_at for row in rows.values() if row.trial_ends_at), default=None),
         devices=await services.devices.list(visit.user),
         tells=[one for one in await services.addresses.views(visit.user) if one.kind.on_first_day],

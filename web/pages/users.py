@@ -16,6 +16,7 @@ from web.errors import not_found
 from web.figures import counted
 from web.render import ADMIN, Context, DeletionContext, NavEntry, described
 from web.routes import PageRouter
+from web.security import is_phone
 from web.visit import ReauthedAdminVisit, Visit
 
 router = PageRouter()
@@ -46,6 +47,7 @@ class UsersContext(Context, frozen=True, kw_only=True):
     is_here_only: bool = described("whether the link names this computer, as no public address is set", default=False)
     link_name: str = described("whom the link is for", default="")
     is_new: bool = described("whether the link is an invitation", default=False)
+    is_phone: bool = described("whether a phone asks, which shares links by itself")
     newcomers: Mapping[str, str] = described("what whoever is new may use: model -> limit", default_factory=dict)
     draft: str = described("a name that was refused", default="")
     rank: str = described("the rank chosen with it", default="member")
@@ -150,6 +152,7 @@ async def _linked(visit: Visit, token: str, name: str, *, is_new: bool = False) 
 
 async def _people(visit: Visit) -> UsersContext:
     return UsersContext(
+        is_phone=is_phone(visit.request),
         people=await visit.services.accounts.all_accounts(),
         stopped=frozenset(halt.scope for halt in await visit.services.stop_all.all(visit.user)),
         newcomers=await visit.services.model_sharing.for_newcomers(),
