@@ -20,6 +20,7 @@ OF_THE_HOST = {
     "cortex/base/server_settings.py": "why a start is refused",
     "cortex/integrations/search.py": "why a start is refused",
     "cortex/compose/turns.py": "why a start is refused",
+    "cortex/services/health/doctor.py": "a port that is taken: no page can be opened then",
     "cortex/commands/backup.py": "help of a command",
     "cortex/commands/doctor.py": "help of a command",
     "cortex/commands/preview.py": "help of a command",

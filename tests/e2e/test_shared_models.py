@@ -96,7 +96,7 @@ def test_whoever_is_invited_chats_with_the_admins_model_and_sees_nothing_of_thei
     page.goto(link)
     page.fill("[name=password]", PASSWORD)
     page.click("main button.primary")
-    page.wait_for_url("**/today")
+    page.wait_for_url("**/start**")
     page.goto("/c/new")
     page.set_viewport_size(PHONE)
     page.click("h1 button")

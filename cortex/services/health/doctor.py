@@ -357,7 +357,7 @@ class Doctor(Struct):
             text = f"Cannot listen on {place}: {os.strerror(error.errno or 0)}."
             if error.errno == errno.EADDRINUSE and (is_served(settings.home) or settings.is_postgresql):
                 return warn("port", text, "Fine when it is Cortex that runs there.")
-            return bad("port", text, f"End what uses it, or choose another one: {row_of('port')}.")
+            return bad("port", text, "End what uses it, or choose another one: CORTEX_PORT.")
         return good("port", f"{place} is free.")
 
     def _clock(self) -> list[Finding]:
