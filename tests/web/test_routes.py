@@ -115,6 +115,7 @@ def filled(path: str, ids: dict[str, str]) -> str:
 
 OF_THE_HOUSE = {  # these are everybody's
     "group": "limits",
+    "guide": "chats",
     "tool": "task_create",
     "category": "tasks",
     "number": "1",

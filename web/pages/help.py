@@ -39,12 +39,12 @@ async def show(visit: UserVisit) -> Response:
     return await visit.show("help.html", HelpContext(use=_titles(USE), run=_titles(RUN)))
 
 
-@router.get(HREF + "/{name}")
-async def guide(visit: UserVisit, name: str) -> Response:
+@router.get(HREF + "/{guide}")
+async def show_guide(visit: UserVisit, guide: str) -> Response:
     """One guide."""
-    if name not in (*USE, *RUN):
+    if guide not in (*USE, *RUN):
         raise NotFound("There is no such guide.")
-    title, _, text = _read(name).partition("\n")
+    title, _, text = _read(guide).partition("\n")
     return await visit.show("help.html", HelpContext(title=title.removeprefix("# "), text=_LINK.sub(_led, text)))
 
 
