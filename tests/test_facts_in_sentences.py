@@ -93,7 +93,7 @@ def test_stretches_of_time_are_those_that_are_counted() -> None:
     says("cortex/services/health/live.py", f"in the last {LOOKED_BACK // HOUR} hours")
     assert timedelta(days=7) == SILENT_AFTER
     says("web/templates/device.html", "for a week")
-    says("web/templates/chat_import.html", f"Up to {chat_import.MOST_BYTES // 10_000_000 * 10} MB")
+    says("web/templates/chat_import.html", f"most_mb={chat_import.MOST_BYTES // 10_000_000 * 10}")
 
 
 def test_no_category_of_tools_that_is_there_is_called_unavailable() -> None:

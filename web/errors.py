@@ -192,7 +192,7 @@ async def _malformed(request: Request, _error: Exception) -> Response:
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     is_page = "text/html" in request.headers.get("accept", "") and request.method in SAFE_METHODS
-    if error.status_code == 405 and is_page:
+    if error.status_code == 405 and is_page and request.method == "GET":
         # A form's address, which a password's page or a tab that was closed leads back to: the page stands above it.
         return RedirectResponse(local_path(request.url.path.rpartition("/")[0]), 303)
     status = 404 if error.status_code == 405 else error.status_code

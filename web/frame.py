@@ -65,13 +65,20 @@ async def frame_of(
     )
 
 
-async def status_frame(services: Cortex, user: User) -> Frame:
-    """A frame with no more than the word near the person's name is made of."""
-    is_well = await services.doctor.is_well() and not await services.doctor.failing_model(user)
+async def work_frame(services: Cortex, user: User) -> Frame:
+    """A frame with no more than the person's conversations: which of them work, and which wait."""
     return Frame(
         user=user,
         groups=side_groups(await services.conversations.list(user)),
         waiting=tuple(dict.fromkeys(one.conversation_id for one in await services.approvals.pending(user))),
+    )
+
+
+async def status_frame(services: Cortex, user: User) -> Frame:
+    """A frame with no more than the word near the person's name is made of."""
+    is_well = await services.doctor.is_well() and not await services.doctor.failing_model(user)
+    return replace(
+        await work_frame(services, user),
         is_well=is_well,
         first_steps=await services.first_steps.left(user) if is_well else None,
     )

@@ -25,7 +25,7 @@ from cortex.services.chat.chat import LOOK_AGAIN_S, LogPage
 from cortex.services.content.tasks import lists_of
 from cortex.services.notices.live import LiveNotices
 from cortex.services.runtime import work_of
-from web.frame import status_frame
+from web.frame import status_frame, work_frame
 from web.render import Context as PageContext
 from web.render import Frame, Renderer
 from web.sse import RETRY_MS, Painter, SseMessage, TurnViewContext, partial
@@ -238,6 +238,7 @@ class BellFeed(Feed):
         self._notices, self._streams = services.notices, services.streams
         self._places: dict[OpenPage, tuple[str, str]] = {}  # page -> its conversation, and the word it was sent last
         self._worked_s = -math.inf
+        self._working: frozenset[str] = frozenset()  # the conversations that worked when the word was made last
 
     async def join(self, page: OpenPage, shown: int, cid: str = "") -> None:
         """Push what comes to the page, and first the number if it is not the one that is `shown`.
@@ -271,7 +272,22 @@ class BellFeed(Feed):
             last, heard = heard, await hub.changed(key, heard, LOOK_AGAIN_S)
             if heard != last:
                 self._worked_s = ticks_s()
-                await self._tell_work()
+                if await self._is_news():
+                    await self._tell_work()
+
+    async def _is_news(self) -> bool:
+        """Tell whether another conversation than a page shows works or rests now.
+
+        To make the word asks for much else, and most of what begins and ends does so on the only page that is open.
+        """
+        try:
+            async with self._services.page_view():
+                frame = await work_frame(self._services, self._user)
+        except CortexError:
+            return False
+        now = frozenset(one.id for one in frame.working)
+        before, self._working = self._working, now
+        return any(now - {cid} != before - {cid} for cid, _ in self._places.values())
 
     async def _tell_work(self) -> None:
         """Send each page the word, unless it was the last that it was sent: no page counts the chat that it shows."""

@@ -24,7 +24,7 @@ def test_a_job_is_made_in_words_run_now_and_read_in_its_transcript(house: Daemon
     page.get_by_label("When", exact=True).fill("every weekday at half past seven")
     times = page.get_by_role("list", name="Next runs").get_by_role("listitem")
     expect(page.locator("#reading")).to_contain_text("Every weekday (Mon-Fri) at 07:30, Europe/Berlin")
-    assert sum("07:30 +0" in line for line in times.all_inner_texts()) == 10
+    assert sum("07:30" in line for line in times.all_inner_texts()) == 10
     expect(page.get_by_label("Arguments")).to_be_hidden()
     page.get_by_label("Prompt or message").fill("add milk and eggs to my shopping list")
     page.get_by_role("button", name="Save").click()

@@ -124,7 +124,7 @@ async def test_push_needs_its_keys_and_nothing_else(tmp_path: Path) -> None:
 async def test_a_public_address_that_does_not_answer_is_said(tmp_path: Path) -> None:
     async with Cortex.at_rest(house_settings(tmp_path, public_url="http://127.0.0.1:1")) as house:
         finding = await house.live_health.proxy()
-        assert (finding.state, "from here" in finding.text) == ("warn", True)
+        assert (finding.state, "does not answer this machine" in finding.text) == ("warn", True)
 
 
 async def test_the_settings_page_tells_of_a_secret_only_that_it_is_set(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ async def test_an_admin_sees_the_figures_of_all_and_the_words_of_none_but_their_
     assert keys((await ada.get("/runs")).text) == ["adas"]
     page = (await ada.get("/runs?person=all")).text
     assert keys(page) == ["bobs", "adas"]
-    assert "A run of Bob" in page
+    assert "A run of <bdi>Bob</bdi>" in page
     assert "Secret" not in page
     assert "The model said no." not in page
     assert keys((await ada.get(f"/runs?person={bob.user.id}")).text) == ["bobs"]
