@@ -58,6 +58,7 @@ OPEN = {
     "/welcome/who",  # with the code of an invitation
     "/join",  # with a code of one's own
     "/healthz",
+    "/help/{guide}",  # for everybody who is logged in, and the same for all of them
     "/hooks/{address}",  # other programs, by a secret of the address
     "/mcp",  # other programs, by a token
     "/api/chat",
@@ -115,7 +116,6 @@ def filled(path: str, ids: dict[str, str]) -> str:
 
 OF_THE_HOUSE = {  # these are everybody's
     "group": "limits",
-    "guide": "chats",
     "tool": "task_create",
     "category": "tasks",
     "number": "1",
