@@ -238,7 +238,7 @@ class BellFeed(Feed):
         self._notices, self._streams = services.notices, services.streams
         self._places: dict[OpenPage, tuple[str, str]] = {}  # page -> its conversation, and the word it was sent last
         self._worked_s = -math.inf
-        self._working: frozenset[str] = frozenset()  # the conversations that worked when the word was made last
+        self._working: frozenset[str] = frozenset()  # the conversations that worked at the last look
 
     async def join(self, page: OpenPage, shown: int, cid: str = "") -> None:
         """Push what comes to the page, and first the number if it is not the one that is `shown`.
@@ -258,16 +258,17 @@ class BellFeed(Feed):
         self._places.pop(page, None)
 
     async def _run(self) -> None:
+        heard = await self._streams.hub.changed(work_of(self._user.id), -1, LOOK_AGAIN_S)
+        await self._is_news()  # what works already when the first page comes
         async with asyncio.TaskGroup() as both:
-            beside = [both.create_task(self._lists_ring()), both.create_task(self._work_rings())]
+            beside = [both.create_task(self._lists_ring()), both.create_task(self._work_rings(heard))]
             await self._notices_ring()  # until the person's access ends
             for one in beside:
                 one.cancel()
 
-    async def _work_rings(self) -> None:
+    async def _work_rings(self, heard: int) -> None:
         """A chat or a job began or ended: say it near the person's name."""
         key, hub = work_of(self._user.id), self._streams.hub
-        heard = await hub.changed(key, -1, LOOK_AGAIN_S)
         while True:
             last, heard = heard, await hub.changed(key, heard, LOOK_AGAIN_S)
             if heard != last:
@@ -276,10 +277,7 @@ class BellFeed(Feed):
                     await self._tell_work()
 
     async def _is_news(self) -> bool:
-        """Tell whether another conversation than a page shows works or rests now.
-
-        To make the word asks for much else, and most of what begins and ends does so on the only page that is open.
-        """
+        """Tell whether another chat than a page shows works or rests now: to make the word asks for much else."""
         try:
             async with self._services.page_view():
                 frame = await work_frame(self._services, self._user)

@@ -91,6 +91,22 @@ async def test_the_word_near_the_name_follows_what_works_on_every_page_but_its_o
     assert not any("Working" in word for word in words_of_status(own.text)), "its own page shows it anyway"
 
 
+async def test_the_word_is_taken_back_from_a_page_that_came_while_something_worked(
+    served: FastAPI, talks: Talks, browser: httpx.AsyncClient
+) -> None:
+    talks.model.rules.insert(0, rule("slowly", SLOWLY))
+    talks.model.fail(Fault(kind="pause", after_bytes=2_000))
+    cid = await talks.living.conversation()
+    await browser.post(f"/c/{cid}/messages", data={"text": "say it slowly"})
+    await talks.living.until(cid, "turn.start")
+    async with following(served, browser, "/notifications/events?shown=0") as other:
+        await other.until("event: ready")
+        before = len(other.text)
+        talks.model.go_on(1_000)
+        await other.until("</hx-partial>\n\n", before)
+    assert "Working" not in words_of_status(other.text)[-1]
+
+
 async def test_a_page_that_comes_in_the_middle_of_an_answer_has_all_of_it_at_once(
     served: FastAPI, talks: Talks, browser: httpx.AsyncClient
 ) -> None:

@@ -11,8 +11,8 @@ from web.app import create_app
 
 # Gives a chat its title once its first answer is on the page: after the end of the way, whenever it comes to it.
 NAMES_LATER = "ModelTitles.name_chats"
-# With the look for what works elsewhere, at its begin and its end: the word near the person's name.
-MOST = Most(modules=155, sessions=24, commits=12)
+# With the look for what works elsewhere, as the page comes, at its begin and its end: the word near the person's name.
+MOST = Most(modules=155, sessions=25, commits=12)
 
 
 async def test_a_message_stays_on_its_path(tmp_path: Path, scripted: ScriptedServer) -> None:
