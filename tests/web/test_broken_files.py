@@ -52,6 +52,7 @@ def pages(conversation: str) -> list[str]:
         **ANY,
         **OF_THE_HOUSE,
         "file_id": "x",
+        "guide": "today",
         "cid": conversation,
         "role": "orchestrator",
         "model": "offline",
