@@ -1,0 +1,158 @@
+"""From the address that a person knows to their calendars and address books (RFC 6764; 5397, 4791, 6352)."""
+
+from collections.abc import Iterator, Sequence
+from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
+
+from cortex.base.errors import NotFound, ToolFailed
+from cortex.integrations.dav.client import DavClient
+from cortex.integrations.dav.multistatus import APPLE, CALDAV, CARDDAV, DAV, Found, Multistatus
+
+TRIED = ("", "/.well-known/caldav", "/remote.php/dav/", "/dav.php/", "/dav/")  # beside the address itself: usual places
+COLLECTIONS_MOST = 100
+NAME_CHARACTERS = 200
+NOTHING = "There is no calendar server at this address. Take the address that its own help gives for CalDAV."
+_ABOUT_PRINCIPAL = ((DAV, "current-user-principal"), (DAV, "resourcetype"))
+_ABOUT_HOMES = (
+    (CALDAV, "calendar-home-set"),
+    (CARDDAV, "addressbook-home-set"),
+    (CALDAV, "calendar-user-address-set"),
+    (CALDAV, "schedule-outbox-URL"),
+)
+_ABOUT_COLLECTION = (
+    (DAV, "resourcetype"),
+    (DAV, "displayname"),
+    (DAV, "current-user-privilege-set"),
+    (APPLE, "calendar-color"),
+    (CALDAV, "supported-calendar-component-set"),
+)
+
+
+class Collection(Struct, frozen=True, kw_only=True):
+    """A calendar or an address book. `color`: as #rrggbb, "" without. `can_write`: whether the server lets us."""
+
+    url: str
+    name: str
+    is_contacts: bool = False
+    color: str = ""
+    can_write: bool = True
+
+
+class Account(Struct, frozen=True, kw_only=True):
+    """What a server has for one person. `addresses`: those that invitations know them by; `schedules`: it sends them."""
+
+    collections: Sequence[Collection]
+    addresses: Sequence[str] = ()
+    schedules: bool = False
+
+
+async def discover(client: DavClient) -> Account:
+    """Everything that the person has there. ToolFailed where nothing is a calendar or an address book."""
+    start, answer = await _begun(client)
+    principal = next((href for one in answer.found for href in one.hrefs(DAV, "current-user-principal")), "")
+    if not principal:
+        return await _bare(client, start)
+    url, said = await client.properties(urljoin(start, principal), *_ABOUT_HOMES)
+    found: dict[str, Collection] = {}
+    for space, name in _ABOUT_HOMES[:2]:
+        for home in {urljoin(url, href) for one in said.found for href in one.hrefs(space, name)}:
+            for each in await _collections(client, home):
+                found.setdefault(each.url, each)
+    if not found:
+        raise ToolFailed("This account has neither a calendar nor an address book there. Make one, then try again.")
+    return Account(
+        collections=sorted(found.values(), key=lambda one: (one.is_contacts, one.name.casefold()))[:COLLECTIONS_MOST],
+        addresses=_addresses(said),
+        schedules=any((CALDAV, "schedule-outbox-URL") in one.values for one in said.found),
+    )
+
+
+async def _begun(client: DavClient) -> tuple[str, Multistatus]:
+    """The first address that says who we are, or that is a collection itself; where it is, and what it said."""
+    failure: ToolFailed | NotFound = ToolFailed(NOTHING)
+    for url in _places(client.server.url):
+        try:
+            at, answer = await client.properties(url, *_ABOUT_PRINCIPAL)
+        except NotFound:
+            continue
+        except ToolFailed as error:
+            if error.status == 502:  # the server is away, or does not take the key: the next address says no more
+                raise
+            failure = error
+            continue
+        if any(one.hrefs(DAV, "current-user-principal") or _kind(one) for one in answer.found):
+            return at, answer
+    raise failure
+
+
+def _places(url: str) -> Iterator[str]:
+    parts = urlsplit(url)
+    yield url
+    for path in TRIED[1:]:
+        if parts.path.rstrip("/") != path.rstrip("/"):
+            yield f"{parts.scheme}://{parts.netloc}{path}"
+
+
+async def _bare(client: DavClient, url: str) -> Account:
+    """A collection that stands alone: a server that knows no principals, or an address that was shared."""
+    found = await _collections(client, url)
+    if not found:
+        raise ToolFailed(NOTHING)
+    return Account(collections=found)
+
+
+async def _collections(client: DavClient, home: str) -> Sequence[Collection]:
+    url, answer = await client.properties(home, *_ABOUT_COLLECTION, depth=1)
+    return [made for one in answer.found if (made := _collection(url, one)) is not None]
+
+
+def _collection(base: str, one: Found) -> Collection | None:
+    kind = _kind(one)
+    parts = one.values.get((CALDAV, "supported-calendar-component-set"))
+    if not kind or (kind == CALDAV and parts is not None and "VEVENT" not in _components(one)):
+        return None
+    url = urljoin(base, one.href)
+    name = " ".join(one.text(DAV, "displayname").split())[:NAME_CHARACTERS]
+    return Collection(
+        url=url,
+        name=name or urlsplit(url).path.rstrip("/").rpartition("/")[2],
+        is_contacts=kind == CARDDAV,
+        color=_color(one.text(APPLE, "calendar-color")),
+        can_write=_can_write(one),
+    )
+
+
+def _kind(one: Found) -> str:
+    """The namespace of calendars or address books; "" for what is neither."""
+    kinds = one.values.get((DAV, "resourcetype"))
+    tags = {element.tag for element in kinds} if kinds is not None else set()
+    if f"{{{CALDAV}}}calendar" in tags:
+        return CALDAV
+    return CARDDAV if f"{{{CARDDAV}}}addressbook" in tags else ""
+
+
+def _components(one: Found) -> set[str]:
+    parts = one.values[CALDAV, "supported-calendar-component-set"]
+    return {element.get("name", "").upper() for element in parts}
+
+
+def _can_write(one: Found) -> bool:
+    """Tell whether its privileges let us write; a server that names none lets us try."""
+    granted = one.values.get((DAV, "current-user-privilege-set"))
+    if granted is None:
+        return True
+    names = {element.tag for element in granted.iter()}
+    return bool(names & {f"{{{DAV}}}{name}" for name in ("all", "write", "write-content", "bind")})
+
+
+def _color(text: str) -> str:
+    """As #rrggbb; Apple's servers append the opacity."""
+    code = text.strip().lower()[:7]
+    return code if len(code) == 7 and code[0] == "#" and all(sign in "0123456789abcdef" for sign in code[1:]) else ""
+
+
+def _addresses(said: Multistatus) -> Sequence[str]:
+    """The mail addresses of the person there."""
+    named = [href for one in said.found for href in one.hrefs(CALDAV, "calendar-user-address-set")]
+    return tuple(dict.fromkeys(href[7:].lower() for href in named if href.lower().startswith("mailto:")))[:10]
