@@ -1,0 +1,183 @@
+"""Writes an appointment, and changes one without losing what other programs wrote into it. Runs in `program.py` only.
+
+What others are told by counts up `SEQUENCE` (RFC 5546, section 2.1.4); everything that is not named stays as it was.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from icalendar import Calendar, Event, vCalAddress, vRecur, vText
+
+from cortex.integrations.documents.kinds import UnreadableError
+from cortex.integrations.foreign.appointments.moments import Moments, is_day, length_of, value_of
+from cortex.integrations.foreign.appointments.series import recurrence
+
+PROGRAM = "-//Cortex//Calendar//EN"
+GONE = "This date is not in the series any more."
+_TEXTS = {"title": "SUMMARY", "place": "LOCATION", "text": "DESCRIPTION"}
+Order = Mapping[str, Any]
+
+
+def written(order: Order) -> str:
+    """The resource after the edit. UnreadableError, in words, where it cannot be made."""
+    moments, now = Moments(ZoneInfo(order["zone"])), datetime.fromisoformat(order["now"]).astimezone(UTC)
+    if not order["data"]:
+        calendar = _empty()
+        calendar.add_component(_new(order["edit"], now))
+    else:
+        calendar = Calendar.from_ical(order["data"])
+        _edited(calendar, order["edit"], moments, now)
+    calendar.add_missing_timezones()
+    return str(calendar.to_ical().decode())
+
+
+def _empty() -> Calendar:
+    calendar = Calendar()
+    calendar.add("prodid", PROGRAM)
+    calendar.add("version", "2.0")
+    return calendar
+
+
+def _new(edit: Order, now: datetime) -> Event:
+    event = Event()
+    event.add("uid", edit["uid"])
+    _stamp(event, now)
+    _set(event, edit["fields"])
+    return event
+
+
+def _edited(calendar: Calendar, edit: Order, moments: Moments, now: datetime) -> None:
+    events = {recurrence(one, moments): one for one in calendar.walk("VEVENT") if str(one.get("UID", "")) == edit["uid"]}
+    key, kind = edit.get("key", ""), edit["kind"]
+    if kind == "remove":
+        _taken_out(calendar, events, key, moments, now)
+        return
+    for event in _meant(calendar, events, key, moments):
+        if kind == "answer":
+            _answered(event, edit)
+        else:
+            _set(event, edit["fields"])
+            event["SEQUENCE"] = _sequence(event) + 1
+        _stamp(event, now)
+
+
+def _meant(calendar: Calendar, events: dict[str, Any], key: str, moments: Moments) -> list[Any]:
+    """The component that is meant: the series with "", else its date, which is made where none is there yet."""
+    if key in events:
+        return [events[key]]
+    if not key:
+        return list(events.values())[:1]
+    return [_date_of(calendar, _series(events), key, moments)]
+
+
+def _date_of(calendar: Calendar, series: Event, key: str, moments: Moments) -> Event:
+    """A component of its own for one date of the series, as the series has it."""
+    starts = value_of(series, "DTSTART")
+    at = _at(key, series, moments)
+    made = deepcopy(series)
+    for name in ("RRULE", "RDATE", "EXDATE", "EXRULE", "DTEND", "DURATION", "DTSTART"):
+        made.pop(name, None)
+    made.add("dtstart", at)
+    if starts is not None:
+        made.add("dtend", at + length_of(series, starts))
+    made.add("recurrence-id", at)
+    calendar.add_component(made)
+    return made
+
+
+def _taken_out(calendar: Calendar, events: dict[str, Any], key: str, moments: Moments, now: datetime) -> None:
+    """Have the series pass over one date."""
+    series = _series(events)
+    if key in events:
+        calendar.subcomponents.remove(events[key])
+    series.add("exdate", _at(key, series, moments))
+    series["SEQUENCE"] = _sequence(series) + 1
+    _stamp(series, now)
+
+
+def _series(events: dict[str, Any]) -> Event:
+    if "" not in events:
+        raise UnreadableError(GONE)
+    return events[""]
+
+
+def _at(key: str, series: Event, moments: Moments) -> date | datetime:
+    """The time that a key names, in the kind and the zone of the series."""
+    starts = value_of(series, "DTSTART")
+    if starts is None or is_day(starts):
+        return date.fromisoformat(key[:10])
+    at = datetime.fromisoformat(key)
+    zone = starts.tzinfo if isinstance(starts, datetime) else None
+    return at.astimezone(zone) if zone is not None else at.astimezone(moments.zone).replace(tzinfo=None)
+
+
+def _set(event: Event, fields: Order) -> None:
+    for field, name in _TEXTS.items():
+        if field in fields:
+            event.pop(name, None)
+            if fields[field]:
+                event[name] = vText(fields[field])
+    if "starts" in fields:
+        _set_times(event, fields)
+    if "rule" in fields:
+        event.pop("RRULE", None)
+        if fields["rule"]:
+            event.add("rrule", vRecur.from_ical(fields["rule"]))
+    if "is_free" in fields:
+        event["TRANSP"] = vText("TRANSPARENT" if fields["is_free"] else "OPAQUE")
+    if "people" in fields:
+        _set_people(event, fields)
+
+
+def _set_times(event: Event, fields: Order) -> None:
+    for name in ("DTSTART", "DTEND", "DURATION"):
+        event.pop(name, None)
+    if fields["is_all_day"]:
+        starts = date.fromisoformat(fields["starts"])
+        event.add("dtstart", starts)
+        event.add("dtend", max(date.fromisoformat(fields["ends"]), starts) + timedelta(days=1))
+        return
+    zone = ZoneInfo(fields["zone"])
+    event.add("dtstart", datetime.fromisoformat(fields["starts"]).replace(tzinfo=zone))
+    event.add("dtend", datetime.fromisoformat(fields["ends"]).replace(tzinfo=zone))
+
+
+def _set_people(event: Event, fields: Order) -> None:
+    """Who is invited, each with the answer that they gave already."""
+    found = event.pop("ATTENDEE", [])
+    known = {str(one).lower(): one for one in (found if isinstance(found, list) else [found])}
+    for person in fields["people"]:
+        address = f"mailto:{person['address'].lower()}"
+        made = known.get(address) or vCalAddress(address)
+        if address not in known:
+            made.params.update({"CN": person["name"] or person["address"], "PARTSTAT": "NEEDS-ACTION", "RSVP": "TRUE"})
+        event.add("attendee", made, encode=0)
+    if fields["people"] and fields.get("organizer") and "ORGANIZER" not in event:
+        event["ORGANIZER"] = vCalAddress(f"mailto:{fields['organizer']}")
+
+
+def _answered(event: Event, edit: Order) -> None:
+    own = {f"mailto:{one.lower()}" for one in edit["addresses"]}
+    found = event.get("ATTENDEE", [])
+    mine = [one for one in (found if isinstance(found, list) else [found]) if str(one).lower() in own]
+    if not mine:
+        raise UnreadableError("You are not among those who are invited to it.")
+    for one in mine:
+        one.params["PARTSTAT"] = edit["answer"].upper()
+        one.params.pop("RSVP", None)
+
+
+def _stamp(event: Event, now: datetime) -> None:
+    for name in ("DTSTAMP", "LAST-MODIFIED"):
+        event.pop(name, None)
+        event.add(name, now.replace(microsecond=0))
+
+
+def _sequence(event: Event) -> int:
+    try:
+        return int(event.get("SEQUENCE", 0))
+    except (TypeError, ValueError):
+        return 0
