@@ -1,4 +1,4 @@
-"""Asks one DAV server: what changed, the data behind it, and each change of ours only over the version that it was made of.
+"""Asks one DAV server: what changed, the data behind it; writes only over the version that a change was made of.
 
 One HTTP connection that is kept; the key goes by Basic or Digest, as the server asks, and to no host but its own
 (`DavServer.may_have_key`).
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from urllib.parse import urljoin
 
 import httpx
-from msgspec import Struct
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, ServiceDown, ToolFailed
 from cortex.base.http import FetchedPage, fetch, open_client
@@ -27,6 +26,7 @@ from cortex.integrations.dav.multistatus import (
     sync,
 )
 from cortex.integrations.dav.server import DavServer
+from cortex.integrations.dav.values import Changed, Changes, Resource
 
 TIMEOUT_S = 15.0
 TOTAL_S = 60.0
@@ -40,30 +40,6 @@ NO_SYNC = frozenset({400, 403, 404, 405, 409, 412, 415, 422, 500, 501})  # what 
 STALE = "It was changed on the server in the meantime; nothing was overwritten."
 
 
-class Changed(Struct, frozen=True, kw_only=True):
-    """A resource that is new, changed or gone. `etag`: its version, "" where it is gone or the server says none."""
-
-    href: str
-    etag: str = ""
-    is_gone: bool = False
-
-
-class Changes(Struct, frozen=True, kw_only=True):
-    """What changed. `token`: to ask from next time, "" where the server has none. `is_all`: what is not named is gone."""
-
-    changed: Sequence[Changed]
-    token: str = ""
-    is_all: bool = False
-
-
-class Resource(Struct, frozen=True, kw_only=True):
-    """An appointment or a contact as it stands on the server."""
-
-    href: str
-    etag: str
-    data: str
-
-
 class DavClient:
     """One server, for one person. Every method raises ServiceDown, ToolFailed or NotAllowed, in words."""
 
@@ -72,6 +48,7 @@ class DavClient:
         self.server = server
         self._client = open_client(server.policy, timeout_s=TIMEOUT_S, follow_redirects=False, context=context)
         self._digest: httpx.DigestAuth | None = None
+        self._basic = httpx.BasicAuth(server.username, server.password) if server.username else None
 
     async def close(self) -> None:
         """Close its connection."""
@@ -112,7 +89,7 @@ class DavClient:
         return Changes(changed=[Changed(href=one.href, etag=one.text(*ETAG)) for one in kept], is_all=True)
 
     async def resources(self, url: str, kind: str, hrefs: Sequence[str]) -> Sequence[Resource]:
-        """The data of these; what is gone meanwhile is left out. `kind`: the namespace, of calendars or address books."""
+        """The data of these, without what is gone meanwhile. `kind`: the namespace, of calendars or address books."""
         name = "calendar-data" if kind.endswith("caldav") else "address-data"
         found = []
         for start in range(0, len(hrefs), AT_ONCE):
@@ -182,7 +159,7 @@ class DavClient:
         """One request, with the key in the way that the server asks for. NotAllowed where the key must not go."""
         if not self.server.may_have_key(url):
             raise NotAllowed(f"{self.server.host} sends to another server, which does not get your password.")
-        self._client.auth = self._digest or self._basic()
+        self._client.auth = self._digest or self._basic or httpx.Auth()
         got = await self._sent(method, url, body, headers)
         asked = got.headers.get("www-authenticate", "")
         if got.status == 401 and self._digest is None and self.server.username and "digest" in asked.lower():
@@ -197,9 +174,6 @@ class DavClient:
             )
         except ToolFailed as error:
             raise ServiceDown(error.message) from error
-
-    def _basic(self) -> httpx.BasicAuth | None:
-        return httpx.BasicAuth(self.server.username, self.server.password) if self.server.username else None
 
     def _accepted(self, got: FetchedPage, taken: frozenset[int]) -> FetchedPage:
         host = self.server.host

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import urljoin, urlsplit
 
-from msgspec import Struct
-
 from cortex.base.errors import NotFound, ToolFailed
 from cortex.integrations.dav.client import DavClient
 from cortex.integrations.dav.multistatus import APPLE, CALDAV, CARDDAV, DAV, Found, Multistatus
+from cortex.integrations.dav.values import Account, Collection
 
 TRIED = ("", "/.well-known/caldav", "/remote.php/dav/", "/dav.php/", "/dav/")  # beside the address itself: usual places
 COLLECTIONS_MOST = 100
@@ -27,24 +26,6 @@ _ABOUT_COLLECTION = (
     (APPLE, "calendar-color"),
     (CALDAV, "supported-calendar-component-set"),
 )
-
-
-class Collection(Struct, frozen=True, kw_only=True):
-    """A calendar or an address book. `color`: as #rrggbb, "" without. `can_write`: whether the server lets us."""
-
-    url: str
-    name: str
-    is_contacts: bool = False
-    color: str = ""
-    can_write: bool = True
-
-
-class Account(Struct, frozen=True, kw_only=True):
-    """What a server has for one person. `addresses`: those that invitations know them by; `schedules`: it sends them."""
-
-    collections: Sequence[Collection]
-    addresses: Sequence[str] = ()
-    schedules: bool = False
 
 
 async def discover(client: DavClient) -> Account:

@@ -62,7 +62,8 @@ def sync(token: str, *names: Name) -> bytes:
 
 def multiget(kind: str, hrefs: Sequence[str]) -> bytes:
     """Ask for the data of these resources. `kind`: the namespace, of calendars or address books."""
-    data, outer = ("calendar-data", "c:calendar-multiget") if kind == CALDAV else ("address-data", "a:addressbook-multiget")
+    data = "calendar-data" if kind == CALDAV else "address-data"
+    outer = "c:calendar-multiget" if kind == CALDAV else "a:addressbook-multiget"
     listed = "".join(f"<d:href>{escape(href)}</d:href>" for href in hrefs)
     return _body(outer, _props([(DAV, "getetag"), (kind, data)]) + listed)
 

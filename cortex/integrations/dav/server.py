@@ -15,7 +15,7 @@ from cortex.base.web_address import web_place
 
 NO_ADDRESS = "This is no address of a calendar server: write it as in a browser, such as https://cloud.example.org."
 NO_NAME = "A name without a colon is needed."
-NO_SECRET = "Plain http sends the password readably: take the https address."
+READABLE = "Plain http sends the password readably: take the https address."
 KEY_CHARACTERS = 500
 
 
@@ -76,7 +76,7 @@ def server_at(address: str, username: str, password: str, inside: frozenset[tupl
         raise UserError(NO_NAME, field="username")
     is_inside = place in inside
     if parts.scheme == "http" and password and not is_inside:
-        raise UserError(NO_SECRET, field="address")
+        raise UserError(READABLE, field="address")
     return DavServer(url=url, username=username.strip(), password=password, is_inside=is_inside)
 
 

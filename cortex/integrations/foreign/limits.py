@@ -22,4 +22,6 @@ SHARES = {
     "skills": Share(file_bytes=20 * MB, processor_s=10, wall_s=30.0),
     "front_matter": Share(file_bytes=8 * MB, processor_s=15),
     "crontab": Share(),
+    "calendar": Share(file_bytes=12 * MB, processor_s=20, wall_s=40.0, lines=2_000, total_bytes=60 * MB),
+    "calendar_edit": Share(file_bytes=3 * MB),
 }

@@ -12,6 +12,10 @@ from cortex.storage.schema.accounts import SecretTable as SecretTable
 from cortex.storage.schema.accounts import ServerSecretTable as ServerSecretTable
 from cortex.storage.schema.accounts import ServerSettingTable as ServerSettingTable
 from cortex.storage.schema.accounts import SetupLinkTable as SetupLinkTable
+from cortex.storage.schema.calendars import AppointmentDateTable as AppointmentDateTable
+from cortex.storage.schema.calendars import AppointmentTable as AppointmentTable
+from cortex.storage.schema.calendars import CalendarAccountTable as CalendarAccountTable
+from cortex.storage.schema.calendars import CalendarTable as CalendarTable
 from cortex.storage.schema.calls import ApprovalTable as ApprovalTable
 from cortex.storage.schema.calls import CallTable as CallTable
 from cortex.storage.schema.calls import GrantTable as GrantTable

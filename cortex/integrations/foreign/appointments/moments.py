@@ -1,7 +1,7 @@
 """Times as calendars write them: with a zone, in UTC, floating, or whole days. Runs in `program.py` only."""
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -61,4 +61,4 @@ def _between(starts: date | datetime, ends: date | datetime) -> timedelta:
         starts, ends = starts.replace(tzinfo=None), ends.replace(tzinfo=None)
     elif isinstance(starts, datetime) and isinstance(ends, datetime) and starts.tzinfo is not None:
         starts, ends = starts.astimezone(UTC), ends.astimezone(UTC)
-    return ends - starts
+    return cast("datetime", ends) - cast("datetime", starts)  # both days or both times, which subtract alike

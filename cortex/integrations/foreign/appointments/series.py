@@ -69,7 +69,7 @@ def _unfolded(rule: Any, starts: date | datetime, length: timedelta, window: Win
     zone = starts.tzinfo if isinstance(starts, datetime) else None
     begin = starts.replace(tzinfo=None) if isinstance(starts, datetime) else datetime.combine(starts, time())
     last = _last(parts, starts, zone)
-    text = ";".join(one for one in rule.to_ical().decode().split(";") if not one.upper().startswith("UNTIL="))
+    text = ";".join(one for one in str(rule.to_ical().decode()).split(";") if not one.upper().startswith("UNTIL="))
     since = window.since - length - timedelta(days=2)
     try:
         walk = iter(rrulestr(text, dtstart=_near(begin, often, parts, since, zone or moments.zone)))

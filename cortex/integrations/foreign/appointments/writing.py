@@ -6,7 +6,7 @@ What others are told by counts up `SEQUENCE` (RFC 5546, section 2.1.4); everythi
 from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from icalendar import Calendar, Event, vCalAddress, vRecur, vText
@@ -50,7 +50,9 @@ def _new(edit: Order, now: datetime) -> Event:
 
 
 def _edited(calendar: Calendar, edit: Order, moments: Moments, now: datetime) -> None:
-    events = {recurrence(one, moments): one for one in calendar.walk("VEVENT") if str(one.get("UID", "")) == edit["uid"]}
+    events = {
+        recurrence(one, moments): one for one in calendar.walk("VEVENT") if str(one.get("UID", "")) == edit["uid"]
+    }
     key, kind = edit.get("key", ""), edit["kind"]
     if kind == "remove":
         _taken_out(calendar, events, key, moments, now)
@@ -101,7 +103,7 @@ def _taken_out(calendar: Calendar, events: dict[str, Any], key: str, moments: Mo
 def _series(events: dict[str, Any]) -> Event:
     if "" not in events:
         raise UnreadableError(GONE)
-    return events[""]
+    return cast("Event", events[""])
 
 
 def _at(key: str, series: Event, moments: Moments) -> date | datetime:
@@ -154,7 +156,7 @@ def _set_people(event: Event, fields: Order) -> None:
         made = known.get(address) or vCalAddress(address)
         if address not in known:
             made.params.update({"CN": person["name"] or person["address"], "PARTSTAT": "NEEDS-ACTION", "RSVP": "TRUE"})
-        event.add("attendee", made, encode=0)
+        event.add("attendee", made, encode=False)
     if fields["people"] and fields.get("organizer") and "ORGANIZER" not in event:
         event["ORGANIZER"] = vCalAddress(f"mailto:{fields['organizer']}")
 

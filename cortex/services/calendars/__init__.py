@@ -1,0 +1,1 @@
+"""Calendars of people: connected, kept in step with their servers, asked and changed."""

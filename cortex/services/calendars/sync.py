@@ -1,0 +1,202 @@
+"""Keeps the local copy of calendars in step: asks each server from time to time what changed, and reads only that.
+
+A calendar's token is kept in the commit of the last of what it stands for, so a kill in between has it asked again. One
+process asks at a time: whoever moves `next_at` on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from urllib.parse import urljoin
+
+from msgspec import Struct
+from sqlalchemy.exc import SQLAlchemyError
+
+from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable, NotFound
+from cortex.base.ids import new_id
+from cortex.integrations.dav.values import Changes, Resource
+from cortex.ports.foreign import ForeignReader
+from cortex.services.calendars.accounts import CalendarAccounts, DavConnection, calendar_row
+from cortex.services.calendars.copy import AT_LEAST_AHEAD, Window, read_resources, rows_of, window_at
+from cortex.storage.accounts import AccountsRepository
+from cortex.storage.appointments import AppointmentsRepository, Read
+from cortex.storage.calendars import CalendarAccountRow, CalendarRow, CalendarsRepository, DueCalendarsRepository
+from cortex.storage.db import Database
+
+EVERY = timedelta(minutes=15)
+ADDRESS_EVERY = timedelta(hours=1)
+AT_LEAST = timedelta(hours=6)  # how long a server that fails is left alone at most
+LEASE = timedelta(minutes=10)
+LOOKED_EVERY_S = 60.0
+AT_ONCE = 500  # resources in one commit
+CALDAV = "urn:ietf:params:xml:ns:caldav"
+WHOLE = ""  # the one resource of an address
+
+log = logging.getLogger(__name__)
+
+
+class CalendarSync(Struct, frozen=True, kw_only=True):
+    """The copies of everybody. `changed`: set when an account came or is to be asked now."""
+
+    db: Database
+    accounts: CalendarAccounts
+    foreign: ForeignReader
+    clock: Callable[[], datetime]
+    changed: asyncio.Event
+
+    async def run(self) -> None:
+        """Until cancelled: ask whoever is due."""
+        while True:
+            self.changed.clear()
+            try:
+                await self.due()
+                wait_s = await self._until_next_s()
+            except (DatabaseUnavailable, SQLAlchemyError) as error:
+                log.warning("calendars: database error, looking again: %s", error)
+                wait_s = LOOKED_EVERY_S
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self.changed.wait()
+            except TimeoutError:
+                continue
+
+    async def due(self) -> None:
+        """Ask every server that is due, one after the other."""
+        for owner_id, account_id in await self.db.repository(DueCalendarsRepository).due(100):
+            if await self.db.repository(DueCalendarsRepository).take(account_id, self.clock() + LEASE):
+                await self.sync(owner_id, account_id)
+
+    async def sync(self, owner_id: str, account_id: str) -> None:
+        """Ask one server now. What fails is kept with the account, in words, and tried again later."""
+        repository = self.db.repository(CalendarsRepository, owner_id)
+        try:
+            account = await repository.account(account_id)
+        except NotFound:
+            return  # removed meanwhile
+        failure = ""
+        try:
+            connection = self.accounts.connect(await self.accounts.server(owner_id, account))
+            try:
+                await self._sync(account, connection)
+            finally:
+                await connection.close()
+        except (CortexError, ConfigError) as error:
+            if isinstance(error, DatabaseUnavailable):
+                raise
+            failure = error.message
+        await self._book(account, failure)
+
+    async def refresh(self, owner_id: str, calendar: CalendarRow, connection: DavConnection, url: str) -> None:
+        """Read one resource again, which was written just now."""
+        try:
+            found: Sequence[Resource] = [await connection.get(url)]
+        except NotFound:
+            found = []
+        href = next((one for one in await self._hrefs(owner_id, calendar.id) if urljoin(calendar.url, one) == url), url)
+        named = [Resource(href=href, etag=one.etag, data=one.data) for one in found]
+        await self._put(calendar, [href], named, await self._window(owner_id))
+
+    async def _sync(self, account: CalendarAccountRow, connection: DavConnection) -> None:
+        window = await self._window(account.owner_id)
+        if account.kind == "caldav" and (account.worked_at is None or account.failures or self.clock().hour == 3):
+            await self._found_again(account, connection)
+        for calendar in await self.db.repository(CalendarsRepository, account.owner_id).of_account(account.id):
+            if calendar.access == "off":
+                continue
+            if account.kind == "ics":
+                await self._read_address(account, calendar, connection, window)
+            else:
+                await self._read_changes(calendar, connection, window)
+
+    async def _read_changes(self, calendar: CalendarRow, connection: DavConnection, window: Window) -> None:
+        is_short = calendar.unfolded_until is None or calendar.unfolded_until < self.clock() + AT_LEAST_AHEAD
+        changes = await connection.changes(calendar.url, "" if calendar.unfolded_until is None else calendar.token)
+        appointments = self.db.repository(AppointmentsRepository, calendar.owner_id)
+        known = dict(await appointments.etags(calendar.id))
+        wanted = {one.href for one in changes.changed if not one.is_gone and known.get(one.href) != (one.etag or None)}
+        if is_short:  # their dates end too soon
+            wanted |= set(await appointments.series(calendar.id))
+        gone = _gone(changes, known)
+        hrefs = sorted(wanted)
+        for start in range(0, len(hrefs), AT_ONCE):
+            part = hrefs[start : start + AT_ONCE]
+            await self._put(calendar, part, await connection.resources(calendar.url, CALDAV, part), window)
+        if gone:
+            await appointments.replace(calendar.id, gone, [])
+        await self._stand(calendar, changes.token, window if is_short else None)
+
+    async def _read_address(
+        self, account: CalendarAccountRow, calendar: CalendarRow, connection: DavConnection, window: Window
+    ) -> None:
+        server = await self.accounts.server(account.owner_id, account)
+        found = await connection.get(server.url)
+        is_short = calendar.unfolded_until is None or calendar.unfolded_until < self.clock() + AT_LEAST_AHEAD
+        if not found.etag or found.etag != calendar.token or is_short:
+            await self._put(calendar, [WHOLE], [Resource(href=WHOLE, etag=found.etag, data=found.data)], window)
+        await self._stand(calendar, found.etag, window)
+
+    async def _put(
+        self, calendar: CalendarRow, hrefs: Sequence[str], resources: Sequence[Resource], window: Window
+    ) -> None:
+        etags = {one.href: one.etag for one in resources}
+        made: list[Read] = []
+        for read in await read_resources(self.foreign, resources, window):
+            if read.fault:
+                log.info("calendars: a resource cannot be read: %s", read.fault)
+            made += rows_of(calendar.owner_id, calendar.id, etags.get(read.href, ""), read)
+        await self.db.repository(AppointmentsRepository, calendar.owner_id).replace(calendar.id, hrefs, made)
+
+    async def _stand(self, calendar: CalendarRow, token: str, window: Window | None) -> None:
+        """Note how far the copy of a calendar is."""
+        until = {} if window is None else {"unfolded_until": window.until}
+        await self.db.repository(CalendarsRepository, calendar.owner_id).set_calendar(
+            calendar.id, token=token, worked_at=self.clock(), **until
+        )
+
+    async def _found_again(self, account: CalendarAccountRow, connection: DavConnection) -> None:
+        """Take in calendars that came on the server, and let those go that are not there any more."""
+        found = {one.url: one for one in (await connection.account()).collections if not one.is_contacts}
+        async with self.db.transaction(account.owner_id) as repository:
+            calendars = repository(CalendarsRepository)
+            known = {one.url: one for one in await calendars.of_account(account.id)}
+            for url, row in known.items():
+                if url not in found:
+                    await calendars.remove_calendar(row.id)
+                elif (found[url].name, found[url].color, found[url].can_write) != (row.name, row.color, row.can_write):
+                    await calendars.set_calendar(row.id, name=found[url].name, color=found[url].color)
+            new = [calendar_row(account, one, new_id(self.clock)) for url, one in found.items() if url not in known]
+            await calendars.add_calendars(new)
+
+    async def _book(self, account: CalendarAccountRow, failure: str) -> None:
+        now = self.clock()
+        usual = ADDRESS_EVERY if account.kind == "ics" else EVERY
+        failures = account.failures + 1 if failure else 0
+        values = {
+            "failure": failure,
+            "failures": failures,
+            "next_at": now + min(usual * 2 ** min(failures, 6), AT_LEAST),
+        }
+        if not failure:
+            values["worked_at"] = now
+        try:
+            await self.db.repository(CalendarsRepository, account.owner_id).set_account(account.id, **values)
+        except NotFound:
+            log.info("calendars: an account was removed while it was asked")
+
+    async def _window(self, owner_id: str) -> Window:
+        person = await self.db.repository(AccountsRepository).get(owner_id)
+        return window_at(self.clock(), person.time_zone)
+
+    async def _hrefs(self, owner_id: str, calendar_id: str) -> Sequence[str]:
+        return list(await self.db.repository(AppointmentsRepository, owner_id).etags(calendar_id))
+
+    async def _until_next_s(self) -> float:
+        at = await self.db.repository(DueCalendarsRepository).next_at()
+        return LOOKED_EVERY_S if at is None else min(max((at - self.clock()).total_seconds(), 1.0), LOOKED_EVERY_S)
+
+
+def _gone(changes: Changes, known: dict[str, str]) -> list[str]:
+    named = {one.href for one in changes.changed if not one.is_gone}
+    told = [one.href for one in changes.changed if one.is_gone and one.href in known]
+    return [href for href in known if href not in named] if changes.is_all else told
