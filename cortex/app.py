@@ -165,6 +165,7 @@ async def _running(
                 cortex.outbox.send_due(),
                 cortex.digests.send_digests(),
                 cortex.scheduler.keep_time(),
+                cortex.calendar_watch.run(),
                 cortex.agent_results.deliver_results(),
                 cortex.stop_all.watch(),
                 cortex.server_settings.watch(),

@@ -112,6 +112,7 @@ GROUPS = (
         (
             SettingKind("max_rounds", "Rounds per message"),
             SettingKind("model_hosts", "Model servers for everybody", needs_restart=True),
+            SettingKind("calendar_servers", "Calendar servers for everybody", needs_restart=True),
             SettingKind("local_requests_at_once", "Background requests per model server", needs_restart=True),
             SettingKind("memory_learns", "Learn facts"),
             SettingKind("memory_daily_tokens", "Tokens for learning, per day"),

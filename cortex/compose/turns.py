@@ -12,10 +12,11 @@ from cortex.agent.react import LoopPorts
 from cortex.base import scan
 from cortex.base.errors import ConfigError
 from cortex.base.model import ModelEntry
-from cortex.compose.foundation import Foundation
+from cortex.compose.calendars import CalendarServices
 from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, JournalPlace, Journals
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
+from cortex.ports.calendars import Calendars
 from cortex.ports.foreign import FrontMatters
 from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Targets
@@ -77,7 +78,7 @@ from cortex.storage.calls import CallsRepository
 from cortex.toolkit.spec import Category
 
 
-class TurnServices(Foundation):
+class TurnServices(CalendarServices):
     """From a message to its answer."""
 
     @cached_property
@@ -139,6 +140,7 @@ class TurnServices(Foundation):
         found[FrontMatters] = self.skill_files.heads
         found[Reminders] = self.reminders.for_user
         found[Housemates] = self.reminders.for_user
+        found[Calendars] = self.calendars_of
         found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)
         found[CodingAgent] = found[AllowedFolders] = self._coding_of
         found[McpServers] = lambda user_id: UserMcp(tools=self.mcp_tools, homes=self.homes, user_id=user_id)

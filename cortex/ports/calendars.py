@@ -12,7 +12,8 @@ Answer = Literal["accepted", "tentative", "declined"]
 class CalendarName(Struct, frozen=True, kw_only=True):
     """A calendar. `owner`: whose it is, "" for one's own; `access`: busy, read or write.
 
-    `readers`: who else reads what is written there, for the person who is asked: its server, its people.
+    `readers`: a key of it with those of the household who read what is written there, "" for nobody. `is_stale`: why
+    its copy is old, in words.
     """
 
     id: str
@@ -20,6 +21,7 @@ class CalendarName(Struct, frozen=True, kw_only=True):
     owner: str = ""
     access: str = "read"
     account: str = ""
+    readers: str = ""
     is_stale: str = ""
 
     @property
@@ -139,6 +141,6 @@ class Calendars(Protocol):
         """Write it, once however often it is called; the version that stands there then."""
         ...
 
-    async def put_back(self, written: Written, version: str) -> None:
-        """Have it as it was before; Conflict where it was changed since that version."""
+    async def put_back(self, written: Written, version: str) -> str:
+        """Have it as it was before; the version then. Conflict where it was changed since `version`."""
         ...

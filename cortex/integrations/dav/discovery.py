@@ -28,6 +28,14 @@ _ABOUT_COLLECTION = (
 )
 
 
+class DavConnection(DavClient):
+    """A server that is spoken with, and what it has for the person."""
+
+    async def account(self) -> Account:
+        """Everything that they have there; ToolFailed where nothing is a calendar or an address book."""
+        return await discover(self)
+
+
 async def discover(client: DavClient) -> Account:
     """Everything that the person has there. ToolFailed where nothing is a calendar or an address book."""
     start, answer = await _begun(client)

@@ -6,11 +6,12 @@ time, after a kill or a lost answer, it finds itself and is done. Implements the
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from urllib.parse import urljoin
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from cortex.base.clock import Clock
@@ -53,7 +54,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         return [_name(one) for one in await self._calendars.seen()]
 
     async def between(self, since: datetime, until: datetime, *, words: str = "") -> Sequence[Occasion]:
-        """The dates in this time, by their begin, from the local copy. Words are not looked for where one is only busy."""
+        """The dates in this time, by their begin, from the local copy. Words are looked for where one may read."""
         seen = {one.id: one for one in await self._calendars.seen()}
         asked = [id for id, one in seen.items() if not words or one.access != "busy"]
         rows = await self._appointments.between(asked, since, until, words=words)
@@ -122,18 +123,17 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
             await connection.close()
         return version
 
-    async def put_back(self, written: Written, version: str) -> None:
-        """Have it as it was before; Conflict where it was changed since that version."""
+    async def put_back(self, written: Written, version: str) -> str:
+        """Have it as it was before; the version then. Conflict where it was changed since `version`."""
         calendar = await self._calendars.calendar(written.calendar_id)
         connection = await self._connection(calendar)
         try:
-            if not written.before:
-                await connection.delete(written.url, etag=version)
-            else:
-                await connection.put(written.url, written.before, media=MEDIA, etag=version)
+            back = replace(written, data=written.before, before="", etag=version, stamp="")
+            stands = await self._written(connection, back)
             await self.sync.refresh(self.user_id, calendar, connection, written.url)
         finally:
             await connection.close()
+        return stands
 
     async def _written(self, connection: DavConnection, written: Written) -> str:
         """The version after the change. One that stands there already, from a try before, is found by its own stamp."""
@@ -159,7 +159,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
             return None
         return found.etag, found.data
 
-    async def _against(self, calendar: CalendarRow, row: AppointmentRow, edit: dict[str, object] | None) -> Written:
+    async def _against(self, calendar: CalendarRow, row: AppointmentRow, edit: Mapping[str, object] | None) -> Written:
         """The edit of what stands on the server now; None removes the whole resource."""
         url = urljoin(calendar.url, row.href)
         connection = await self._connection(calendar)
@@ -173,7 +173,9 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
             return Written(calendar_id=calendar.id, url=url, etag=found.etag, data="", before=found.data)
         return await self._ready(calendar, url, found.etag, found.data, edit)
 
-    async def _ready(self, calendar: CalendarRow, url: str, etag: str, before: str, edit: dict[str, object]) -> Written:
+    async def _ready(
+        self, calendar: CalendarRow, url: str, etag: str, before: str, edit: Mapping[str, object]
+    ) -> Written:
         person = await self.db.repository(AccountsRepository).get(self.user_id)
         now = self.clock()
         order = {"data": before, "edit": edit, "zone": person.time_zone or "UTC", "now": now.isoformat()}
@@ -241,6 +243,7 @@ def _name(one: SeenCalendar) -> CalendarName:
         owner=one.owner,
         access=one.access,
         account=one.account,
+        readers="" if not one.shared_as or one.owner else f"calendar:{one.id}:{one.shared_as}",
         is_stale=one.failure,
     )
 

@@ -140,7 +140,7 @@ def _parts(resources: Sequence[Resource]) -> list[list[Resource]]:
 
 def rows_of(owner_id: str, calendar_id: str, etag: str, read: ResourceRead) -> list[Read]:
     """The rows of the copy; none of what could not be read."""
-    made = []
+    made: list[Read] = []
     for one in read.appointments:
         if one.fault:
             continue

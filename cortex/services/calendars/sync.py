@@ -1,17 +1,14 @@
-"""Keeps the local copy of calendars in step: asks each server from time to time what changed, and reads only that.
+"""Keeps the local copy of calendars in step: asks a server what changed, and reads only that.
 
-A calendar's token is kept in the commit of the last of what it stands for, so a kill in between has it asked again. One
-process asks at a time: whoever moves `next_at` on.
+A calendar's token is kept behind all that it stands for, so a kill in between has it asked again.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urljoin
 
 from msgspec import Struct
-from sqlalchemy.exc import SQLAlchemyError
 
 from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable, NotFound
 from cortex.base.ids import new_id
@@ -21,14 +18,12 @@ from cortex.services.calendars.accounts import CalendarAccounts, DavConnection, 
 from cortex.services.calendars.copy import AT_LEAST_AHEAD, Window, read_resources, rows_of, window_at
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.appointments import AppointmentsRepository, Read
-from cortex.storage.calendars import CalendarAccountRow, CalendarRow, CalendarsRepository, DueCalendarsRepository
+from cortex.storage.calendars import CalendarAccountRow, CalendarRow, CalendarsRepository
 from cortex.storage.db import Database
 
 EVERY = timedelta(minutes=15)
 ADDRESS_EVERY = timedelta(hours=1)
 AT_LEAST = timedelta(hours=6)  # how long a server that fails is left alone at most
-LEASE = timedelta(minutes=10)
-LOOKED_EVERY_S = 60.0
 AT_ONCE = 500  # resources in one commit
 CALDAV = "urn:ietf:params:xml:ns:caldav"
 WHOLE = ""  # the one resource of an address
@@ -37,35 +32,12 @@ log = logging.getLogger(__name__)
 
 
 class CalendarSync(Struct, frozen=True, kw_only=True):
-    """The copies of everybody. `changed`: set when an account came or is to be asked now."""
+    """The copies of everybody."""
 
     db: Database
     accounts: CalendarAccounts
     foreign: ForeignReader
     clock: Callable[[], datetime]
-    changed: asyncio.Event
-
-    async def run(self) -> None:
-        """Until cancelled: ask whoever is due."""
-        while True:
-            self.changed.clear()
-            try:
-                await self.due()
-                wait_s = await self._until_next_s()
-            except (DatabaseUnavailable, SQLAlchemyError) as error:
-                log.warning("calendars: database error, looking again: %s", error)
-                wait_s = LOOKED_EVERY_S
-            try:
-                async with asyncio.timeout(wait_s):
-                    await self.changed.wait()
-            except TimeoutError:
-                continue
-
-    async def due(self) -> None:
-        """Ask every server that is due, one after the other."""
-        for owner_id, account_id in await self.db.repository(DueCalendarsRepository).due(100):
-            if await self.db.repository(DueCalendarsRepository).take(account_id, self.clock() + LEASE):
-                await self.sync(owner_id, account_id)
 
     async def sync(self, owner_id: str, account_id: str) -> None:
         """Ask one server now. What fails is kept with the account, in words, and tried again later."""
@@ -190,10 +162,6 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
 
     async def _hrefs(self, owner_id: str, calendar_id: str) -> Sequence[str]:
         return list(await self.db.repository(AppointmentsRepository, owner_id).etags(calendar_id))
-
-    async def _until_next_s(self) -> float:
-        at = await self.db.repository(DueCalendarsRepository).next_at()
-        return LOOKED_EVERY_S if at is None else min(max((at - self.clock()).total_seconds(), 1.0), LOOKED_EVERY_S)
 
 
 def _gone(changes: Changes, known: dict[str, str]) -> list[str]:
