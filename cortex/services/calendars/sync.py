@@ -3,12 +3,14 @@
 A calendar's token is kept behind all that it stands for, so a kill in between has it asked again.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from urllib.parse import urljoin
+from weakref import WeakValueDictionary
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable, NotFound
 from cortex.base.ids import new_id
@@ -38,9 +40,14 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
     accounts: CalendarAccounts
     foreign: ForeignReader
     clock: Callable[[], datetime]
+    _one: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def sync(self, owner_id: str, account_id: str) -> None:
         """Ask one server now. What fails is kept with the account, in words, and tried again later."""
+        async with self._one.setdefault(account_id, asyncio.Lock()):
+            await self._ask(owner_id, account_id)
+
+    async def _ask(self, owner_id: str, account_id: str) -> None:
         repository = self.db.repository(CalendarsRepository, owner_id)
         try:
             account = await repository.account(account_id)
