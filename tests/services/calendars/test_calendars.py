@@ -86,6 +86,7 @@ async def test_a_series_with_exceptions_in_another_zone(house: LivingHouse, serv
         ("Call", "12-01T23:00"),
         ("Call, moved", "12-04T01:00"),
         ("Call", "12-04T23:00"),
+        ("Call", "12-05T23:00"),
     ]
 
 
