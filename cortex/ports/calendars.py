@@ -126,7 +126,7 @@ class Calendars(Protocol):
         ...
 
     async def ready_change(self, occasion: Occasion, draft: Draft, *, all_dates: bool) -> Written:
-        """A change of one date, or of the whole series, ready to be written."""
+        """A change of one date, or of the whole series, which moves by as much as this date; ready to be written."""
         ...
 
     async def ready_removal(self, occasion: Occasion, *, all_dates: bool) -> Written:

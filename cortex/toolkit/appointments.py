@@ -26,14 +26,6 @@ def timed(ctx: Ctx, draft: Draft, begins: datetime, length: timedelta, *, all_da
     )
 
 
-def first_of_series(ctx: Ctx, said: Details, found: Occasion, begins: datetime) -> datetime:
-    """When the series begins after its dates moved by as much as this one does."""
-    first = datetime.fromisoformat(said.starts)
-    if first.tzinfo is None:
-        first = first.replace(tzinfo=local(begins, ctx.user.time_zone).tzinfo)
-    return first + (begins - found.starts_at)
-
-
 def free_times(
     ctx: Ctx, since: datetime, days: int, busy: Sequence[Occasion], length: timedelta, hours: tuple[int, int]
 ) -> list[tuple[datetime, datetime]]:

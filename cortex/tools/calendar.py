@@ -20,7 +20,7 @@ from cortex.base.zone import day_begins, day_ends, local
 from cortex.ports.calendars import Answer, CalendarName, Calendars, Details, Draft, Occasion, Person, Written
 from cortex.ports.loop import Readers
 from cortex.ports.schedule import Timings
-from cortex.toolkit.appointments import fact, first_of_series, free_times, line, news_of, said_of, span, timed, when_of
+from cortex.toolkit.appointments import fact, free_times, line, news_of, said_of, span, timed, when_of
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.spec import Output, Risk
@@ -222,13 +222,11 @@ async def calendar_change(
     """
 
     async def ready() -> dict[str, Any]:
-        found, said = await _changed(ctx, appointment, day, tell_guests=tell_guests)
+        found, _ = await _changed(ctx, appointment, day, tell_guests=tell_guests)
         draft = Draft(title=title, place=place, text=notes)
         if starts is not None or minutes is not None:
             length = timedelta(minutes=minutes) if minutes is not None else found.ends_at - found.starts_at
             begins = _moment(ctx, starts) if starts is not None else found.starts_at
-            if all_dates and said.starts and found.key:
-                begins = first_of_series(ctx, said, found, begins)
             draft = timed(ctx, draft, begins, length, all_day=bool(found.day) and minutes is None)
         if draft == Draft():
             raise ToolFailed("Say what is to change: title, starts, minutes, place or notes.")

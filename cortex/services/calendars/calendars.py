@@ -90,10 +90,11 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         return await self._ready(calendar, url, "", "", edit)
 
     async def ready_change(self, occasion: Occasion, draft: Draft, *, all_dates: bool) -> Written:
-        """A change of one date, or of the whole series, ready to be written."""
+        """A change of one date, or of the whole series, which moves by as much as this date; ready to be written."""
         calendar, row = await self._row(occasion)
         key = "" if all_dates else occasion.key
-        edit = {"kind": "change", "uid": row.uid, "key": key, "fields": await self._fields(calendar, draft)}
+        fields = await self._fields(calendar, draft)
+        edit = {"kind": "change", "uid": row.uid, "key": key, "of": occasion.key, "fields": fields}
         return await self._against(calendar, row, edit)
 
     async def ready_removal(self, occasion: Occasion, *, all_dates: bool) -> Written:
@@ -177,7 +178,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         self, calendar: CalendarRow, url: str, etag: str, before: str, edit: Mapping[str, object]
     ) -> Written:
         person = await self.db.repository(AccountsRepository).get(self.user_id)
-        now = self.clock()
+        now = self.sync.stamps.next(self.clock())
         order = {"data": before, "edit": edit, "zone": person.time_zone or "UTC", "now": now.isoformat()}
         try:
             made = await all_of(self.foreign, "calendar_edit", io.BytesIO(json.dumps(order).encode()), _Edited)

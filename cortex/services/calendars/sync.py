@@ -6,7 +6,7 @@ A calendar's token is kept behind all that it stands for, so a kill in between h
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urljoin
 from weakref import WeakValueDictionary
 
@@ -33,6 +33,17 @@ WHOLE = ""  # the one resource of an address
 log = logging.getLogger(__name__)
 
 
+class Stamps(Struct):
+    """Gives each change a second of its own, by which it finds itself when it is tried again."""
+
+    _last: datetime = field(default_factory=lambda: datetime.min.replace(tzinfo=UTC))
+
+    def next(self, now: datetime) -> datetime:
+        """Now, to the second; later by seconds where that one was given already."""
+        self._last = max(now.replace(microsecond=0), self._last + timedelta(seconds=1))
+        return self._last
+
+
 class CalendarSync(Struct, frozen=True, kw_only=True):
     """The copies of everybody."""
 
@@ -40,6 +51,7 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
     accounts: CalendarAccounts
     foreign: ForeignReader
     clock: Callable[[], datetime]
+    stamps: Stamps = field(default_factory=Stamps)
     _one: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def sync(self, owner_id: str, account_id: str) -> None:

@@ -13,6 +13,7 @@ from icalendar import Calendar, Event, vCalAddress, vRecur, vText
 
 from cortex.integrations.documents.kinds import UnreadableError
 from cortex.integrations.foreign.appointments.moments import Moments, is_day, length_of, value_of
+from cortex.integrations.foreign.appointments.moving import Move, has_exceptions, move_dates, move_rule
 from cortex.integrations.foreign.appointments.series import recurrence
 
 PROGRAM = "-//Cortex//Calendar//EN"
@@ -50,7 +51,7 @@ def _new(edit: Order, now: datetime) -> Event:
 
 
 def _edited(calendar: Calendar, edit: Order, moments: Moments, now: datetime) -> None:
-    events = {
+    events: dict[str, Any] = {
         recurrence(one, moments): one for one in calendar.walk("VEVENT") if str(one.get("UID", "")) == edit["uid"]
     }
     key, kind = edit.get("key", ""), edit["kind"]
@@ -59,11 +60,62 @@ def _edited(calendar: Calendar, edit: Order, moments: Moments, now: datetime) ->
         return
     for event in _meant(calendar, events, key, moments):
         if kind == "answer":
+            touched = [event]
             _answered(event, edit)
+        elif not key and "" in events and (event.get("RRULE") or event.get("RDATE") or len(events) > 1):
+            touched = [event, *_series_set(event, events, edit, moments)]
         else:
+            touched = [event]
             _set(event, edit["fields"])
-            event["SEQUENCE"] = _sequence(event) + 1
-        _stamp(event, now)
+        for one in touched:
+            if kind != "answer":
+                one["SEQUENCE"] = _sequence(one) + 1
+            _stamp(one, now)
+
+
+def _series_set(series: Event, events: dict[str, Any], edit: Order, moments: Moments) -> list[Event]:
+    """Change a whole series; its single dates that changed along. Times are meant of the date `of`."""
+    fields: Order = edit["fields"]
+    changed = [one for key, one in events.items() if key]
+    touched = [one for one in changed if _follow(one, series, fields)]
+    had_exceptions = has_exceptions(series, changed)
+    _set(series, {name: value for name, value in fields.items() if name not in ("starts", "ends")})
+    if "starts" not in fields:
+        return touched
+    new, ends = _times(fields)
+    move = _move(series, events, edit.get("of", ""), new, moments)
+    length = ends - new  # type: ignore[operator]  # both days or both times
+    for name in ("DTSTART", "DTEND", "DURATION"):
+        series.pop(name, None)
+    series.add("dtstart", move.new)
+    series.add("dtend", move.new + length)
+    if "rule" not in fields:
+        move_rule(series, move, has_exceptions=had_exceptions)
+    moved = move_dates(series, changed, move, moments)
+    return [one for one in changed if one in touched or one in moved]
+
+
+def _move(series: Event, events: dict[str, Any], of: str, new: date | datetime, moments: Moments) -> Move:
+    """Where the series goes when its date `of`, or its first one, goes there. It keeps the zone that it has."""
+    first = value_of(series, "DTSTART")
+    if first is None:
+        raise UnreadableError(GONE)
+    was = _at(of, series, moments) if of else first
+    stands = value_of(events[of], "DTSTART") if of in events else was
+    zone = first.tzinfo if isinstance(first, datetime) else None
+    if isinstance(new, datetime) and zone is not None:
+        new = new.astimezone(zone)
+    if stands is not None and is_day(stands) == is_day(new) and moments.key(stands) == moments.key(new):
+        return Move(first, first, zone or moments.zone)  # its length alone changes
+    by = Move(was, new, zone or moments.zone)
+    return Move(first, by.of(first), zone or moments.zone)
+
+
+def _follow(one: Event, series: Event, fields: Order) -> bool:
+    """Have a changed date say what its series says now, where it said what the series said before."""
+    found = [name for field, name in _TEXTS.items() if field in fields and one.get(name) == series.get(name)]
+    _set(one, {field: fields[field] for field, name in _TEXTS.items() if name in found})
+    return bool(found)
 
 
 def _meant(calendar: Calendar, events: dict[str, Any], key: str, moments: Moments) -> list[Any]:
@@ -122,7 +174,7 @@ def _set(event: Event, fields: Order) -> None:
             event.pop(name, None)
             if fields[field]:
                 event[name] = vText(fields[field])
-    if "starts" in fields:
+    if "starts" in fields and "ends" in fields:
         _set_times(event, fields)
     if "rule" in fields:
         event.pop("RRULE", None)
@@ -135,16 +187,21 @@ def _set(event: Event, fields: Order) -> None:
 
 
 def _set_times(event: Event, fields: Order) -> None:
+    starts, ends = _times(fields)
     for name in ("DTSTART", "DTEND", "DURATION"):
         event.pop(name, None)
+    event.add("dtstart", starts)
+    event.add("dtend", ends)
+
+
+def _times(fields: Order) -> tuple[date | datetime, date | datetime]:
+    """Its begin and its end, which of whole days is the day behind the last."""
     if fields["is_all_day"]:
-        starts = date.fromisoformat(fields["starts"])
-        event.add("dtstart", starts)
-        event.add("dtend", max(date.fromisoformat(fields["ends"]), starts) + timedelta(days=1))
-        return
+        day = date.fromisoformat(fields["starts"])
+        return day, max(date.fromisoformat(fields["ends"]), day) + timedelta(days=1)
     zone = ZoneInfo(fields["zone"])
-    event.add("dtstart", datetime.fromisoformat(fields["starts"]).replace(tzinfo=zone))
-    event.add("dtend", datetime.fromisoformat(fields["ends"]).replace(tzinfo=zone))
+    starts = datetime.fromisoformat(fields["starts"]).replace(tzinfo=zone)
+    return starts, datetime.fromisoformat(fields["ends"]).replace(tzinfo=zone)
 
 
 def _set_people(event: Event, fields: Order) -> None:
