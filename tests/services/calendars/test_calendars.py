@@ -188,7 +188,7 @@ async def test_a_server_that_is_away_leaves_the_copy_and_says_so(tmp_path: Path)
     async with living_house(tmp_path / "home", clock=StillClock(NOW), calendar_servers=server.place) as house:
         await house.cortex.calendar_sync.sync(house.admin.id, account)
         row = await house.rows(CalendarsRepository).account(account)
-        assert "could not be read" in row.failure
+        assert "could not be reached" in row.failure
         assert row.next_at > NOW + timedelta(minutes=15), "it is left alone longer"
         (found,) = await week(house)
         assert found.calendar.is_stale == row.failure

@@ -82,7 +82,7 @@ def move_dates(series: Event, changed: Sequence[Event], move: Move, moments: Mom
 
 
 def move_rule(series: Event, move: Move, *, has_exceptions: bool) -> None:
-    """Move the rule of the series: its end, and the days that it names. UnreadableError where that has no one meaning."""
+    """Move the rule of the series: its end and its days. UnreadableError where that has no one meaning."""
     rule = series.get("RRULE")
     if rule is None or move.is_none:
         return
