@@ -44,7 +44,9 @@ class DavServer:
     def make(self, name: str, person: str = "ann") -> str:
         """A new calendar; its address."""
         url = f"{self.base}{self.home.format(person=person)}{name.lower()}/"
-        made = httpx.request("MKCALENDAR", url, content=MAKE.format(name=name), auth=(person, PASSWORD))
+        made = httpx.request(
+            "MKCALENDAR", url, content=MAKE.format(name=name), auth=(person, PASSWORD), timeout=PATIENCE_S
+        )
         assert made.status_code == 201, made.text
         return url
 
@@ -55,6 +57,7 @@ class DavServer:
             f"{calendar}{name}.ics",
             content=body.encode(),
             auth=(person, PASSWORD),
+            timeout=PATIENCE_S,
             headers={"Content-Type": "text/calendar; charset=utf-8"},
         )
         assert done.status_code in (201, 204), done.text
@@ -62,11 +65,11 @@ class DavServer:
 
     def get(self, url: str, person: str = "ann") -> str:
         """A resource as it stands; "" where there is none."""
-        found = httpx.get(url, auth=(person, PASSWORD))
+        found = httpx.get(url, auth=(person, PASSWORD), timeout=PATIENCE_S)
         return found.text if found.status_code == 200 else ""
 
     def delete(self, url: str, person: str = "ann") -> None:
-        assert httpx.delete(url, auth=(person, PASSWORD)).status_code in (200, 204)
+        assert httpx.delete(url, auth=(person, PASSWORD), timeout=PATIENCE_S).status_code in (200, 204)
 
 
 def event(uid: str, title: str, *lines: str) -> list[str]:

@@ -82,6 +82,7 @@ DISTRIBUTION = {  # import name -> name on the index, where they differ
     "opentelemetry": "opentelemetry-sdk",
     "PIL": "pillow",
     "argon2": "argon2-cffi",
+    "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
     "linkify_it": "linkify-it-py",
     "markdown_it": "markdown-it-py",

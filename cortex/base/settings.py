@@ -24,7 +24,7 @@ from cortex.base import disk_faults, key_file
 from cortex.base.errors import ConfigError
 from cortex.base.form_words import what_is_wrong
 from cortex.base.notification_settings import NotificationSettings, Places, Words, is_this_machine
-from cortex.base.web_address import web_place
+from cortex.base.web_address import host_ports, web_place
 
 PREFIX = "CORTEX_"
 MAX_ROUNDS_CAP = 25
@@ -109,9 +109,7 @@ class Settings(NotificationSettings):
     model_hosts: Places = Field(
         (), description="Model servers in your network that every account can use: host:port, comma separated."
     )
-    calendar_servers: Places = Field(
-        (), description="Calendar servers in your network that every account can use: host:port, comma separated."
-    )
+    calendar_servers: Places = Field((), description="Calendar servers in your network: host:port, comma separated.")
     searxng_url: str = Field("", description="Web search: address of a SearXNG instance.")
     brave_api_key: str = Field("", repr=False, description="Web search: an API key for Brave Search.")
     ddgs: bool = Field(default=False, description="Web search: use DuckDuckGo, without a key; run `make ddgs` first.")
@@ -293,12 +291,7 @@ class Settings(NotificationSettings):
     @property
     def model_places(self) -> tuple[tuple[str, int], ...]:
         """`model_hosts` as pairs of host and port."""
-        return _places(self.model_hosts)
-
-    @property
-    def calendar_places(self) -> tuple[tuple[str, int], ...]:
-        """`calendar_servers` as pairs of host and port."""
-        return _places(self.calendar_servers)
+        return host_ports(self.model_hosts)
 
     @property
     def folders(self) -> dict[str, str]:
@@ -400,11 +393,6 @@ def _one_line(error: ValidationError) -> str:
     message = what_is_wrong(first)
     given = "" if name in HIDDEN else f" (it is {first.get('input')!r})"
     return f"{PREFIX}{name.upper()}: {message}{given}"
-
-
-def _places(words: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
-    pairs = (word.partition(":") for word in words)
-    return tuple((host.lower(), int(port)) for host, _, port in pairs)
 
 
 if __name__ == "__main__":

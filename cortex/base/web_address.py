@@ -5,6 +5,7 @@ Who would find out later finds out in the middle of a request, from an error tha
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 import idna
@@ -15,6 +16,12 @@ _IN_BRACKETS = re.compile(r"([^][]*@)?\[[^][]*:[^][]*](:[0-9]*)?")  # parsers dr
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 NO_HOST = "the host in this address is none: use letters, digits, dots and hyphens, or an IP address"
 NO_ADDRESS = "this is not a web address"
+
+
+def host_ports(words: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Words such as `nas.local:5232`, as they were checked, as pairs of host and port."""
+    pairs = (word.partition(":") for word in words)
+    return tuple((host.lower(), int(port)) for host, _, port in pairs)
 
 
 def ascii_host(host: str) -> str:

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from cortex.base import scan
+from cortex.base.web_address import host_ports
 from cortex.compose.foundation import Foundation
 from cortex.services.calendars.watch import CalendarWatch
 
@@ -28,7 +29,7 @@ class CalendarServices(Foundation):
             vault=self.vault,
             clock=self.runtime.clock,
             connect=_connected,
-            inside=lambda: frozenset(self.settings.calendar_places),
+            inside=lambda: frozenset(host_ports(self.settings.calendar_servers)),
             changed=self.calendar_watch.wake,
         )
         return cast("CalendarAccounts", made)
@@ -57,4 +58,4 @@ class CalendarServices(Foundation):
 
 
 def _connected(server: "DavServer") -> "DavConnection":
-    return cast("DavConnection", scan.load("cortex.integrations.dav.discovery").DavConnection(server))
+    return cast("DavConnection", scan.load("cortex.integrations.dav.discovery").DavDiscovery(server))

@@ -59,7 +59,7 @@ class Person(Struct, frozen=True, kw_only=True):
 
 
 class Details(Struct, frozen=True, kw_only=True):
-    """What else an appointment says. `is_invitation`: another person made it and invited this one."""
+    """The rest of an appointment. `is_invitation`: another person made it and invited this one."""
 
     text: str = ""
     rule: str = ""
@@ -75,7 +75,7 @@ class Details(Struct, frozen=True, kw_only=True):
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """What is to be written. Times in the wall time of `zone`; of whole days `starts` and `ends` are ISO days.
+    """An appointment to be written. Times in the wall time of `zone`; of whole days `starts` and `ends` are ISO days.
 
     None: as it is. `people`: who is invited.
     """
@@ -118,7 +118,7 @@ class Calendars(Protocol):
         ...
 
     async def details(self, occasion: Occasion) -> Details:
-        """What else it says; nothing of one that is only seen as busy."""
+        """Return what else it says; nothing of one that is only seen as busy."""
         ...
 
     async def ready_new(self, calendar_id: str, uid: str, draft: Draft) -> Written:

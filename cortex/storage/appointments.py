@@ -118,7 +118,7 @@ class AppointmentsRepository(Repository):
 
     @reading
     async def count(self, calendar_id: str) -> int:
-        """How many there are in a calendar of their own."""
+        """Return how many there are in a calendar of their own."""
         statement = select(func.count()).select_from(AppointmentTable)
         where = self._reach(AppointmentTable), AppointmentTable.calendar_id == calendar_id
         return int((await self.session.execute(statement.where(*where))).scalar_one())

@@ -28,7 +28,7 @@ REPORTED = "Reported. An admin sees it under Tools, Learn from use."
 Choice = Annotated[Literal["once", "conversation", "deny"], Form()]
 
 
-class Draft(BaseModel):
+class TypedMessage(BaseModel):
     """A message as it is typed, where, and how it would be sent."""
 
     text: str = ""
@@ -154,7 +154,7 @@ async def why_turn(visit: UserVisit, key: str, c: str = "") -> Response:
 
 @router.post("/why")
 @takes(TEXT_BYTES)
-async def why_draft(visit: UserVisit, draft: Annotated[Draft, Form()]) -> Response:
+async def why_draft(visit: UserVisit, draft: Annotated[TypedMessage, Form()]) -> Response:
     """The receipt that the draft would get."""
     choices = await tool_choices(visit.request)
     receipt = await _receipt(visit, draft, choices)
@@ -163,7 +163,7 @@ async def why_draft(visit: UserVisit, draft: Annotated[Draft, Form()]) -> Respon
 
 @router.post("/preview-tools")
 @takes(TEXT_BYTES)
-async def preview(visit: UserVisit, draft: Annotated[Draft, Form()]) -> Response:
+async def preview(visit: UserVisit, draft: Annotated[TypedMessage, Form()]) -> Response:
     """The tools that go with the draft, and its price. A POST: a draft must not stand in a log or an address."""
     choices = await tool_choices(visit.request)
     receipt = await _receipt(visit, draft, choices)
@@ -207,7 +207,7 @@ async def undo_summary(visit: UserVisit, cid: str, summary_id: str) -> Response:
     return done(visit.request, f"/c/{cid}")
 
 
-async def _receipt(visit: Visit, draft: Draft, choices: Mapping[str, str]) -> dict[str, Any]:
+async def _receipt(visit: Visit, draft: TypedMessage, choices: Mapping[str, str]) -> dict[str, Any]:
     composed = DraftSettings(
         model=chosen_model(draft.model), rounds=draft.rounds, choices=choices, attached=draft.attached
     )

@@ -26,7 +26,7 @@ from cortex.integrations.dav.multistatus import (
     sync,
 )
 from cortex.integrations.dav.server import DavServer
-from cortex.integrations.dav.values import Changed, Changes, Resource
+from cortex.integrations.dav.values import Changed, CollectionChanges, Resource
 
 TIMEOUT_S = 15.0
 TOTAL_S = 60.0
@@ -59,8 +59,8 @@ class DavClient:
         got = await self._ask("PROPFIND", url, propfind(*names), {"Depth": str(depth)})
         return got.url, await self._read(got)
 
-    async def changes(self, url: str, token: str) -> Changes:
-        """What changed in a collection since `token`; all of it for "", and where the server knows the token no more.
+    async def changes(self, url: str, token: str) -> CollectionChanges:
+        """The changes of a collection since `token`; all of it for "", and where the server knows the token no more.
 
         A server that has no such report is asked for the versions of all that is there.
         """
@@ -78,15 +78,15 @@ class DavClient:
                 if not is_itself:
                     found[one.href] = Changed(href=one.href, etag=one.text(*ETAG), is_gone=one.status == 404)
             if not is_more or answer.token in ("", at):
-                return Changes(changed=list(found.values()), token=answer.token, is_all=is_all)
+                return CollectionChanges(changed=list(found.values()), token=answer.token, is_all=is_all)
             at = answer.token
         raise ToolFailed("This calendar has more changes than are read at once.")
 
-    async def _listed(self, url: str) -> Changes:
+    async def _listed(self, url: str) -> CollectionChanges:
         got = await self._ask("PROPFIND", url, propfind(ETAG), {"Depth": "1"})
         rows = (await self._read(got)).found
         kept = [one for one in rows if not same_place(urljoin(got.url, one.href), url) and one.text(*ETAG)]
-        return Changes(changed=[Changed(href=one.href, etag=one.text(*ETAG)) for one in kept], is_all=True)
+        return CollectionChanges(changed=[Changed(href=one.href, etag=one.text(*ETAG)) for one in kept], is_all=True)
 
     async def resources(self, url: str, kind: str, hrefs: Sequence[str]) -> Sequence[Resource]:
         """The data of these, without what is gone meanwhile. `kind`: the namespace, of calendars or address books."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import urljoin, urlsplit
 
-from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.errors import NotFoundResource, ToolFailed
 from cortex.integrations.dav.client import DavClient
-from cortex.integrations.dav.multistatus import APPLE, CALDAV, CARDDAV, DAV, Found, Multistatus
+from cortex.integrations.dav.multistatus import APPLE, CALDAV, CARDDAV, DAV, FoundResource, Multistatus
 from cortex.integrations.dav.values import Account, Collection
 
 TRIED = ("", "/.well-known/caldav", "/remote.php/dav/", "/dav.php/", "/dav/")  # beside the address itself: usual places
@@ -28,7 +28,7 @@ _ABOUT_COLLECTION = (
 )
 
 
-class DavConnection(DavClient):
+class DavDiscovery(DavClient):
     """A server that is spoken with, and what it has for the person."""
 
     async def account(self) -> Account:
@@ -59,11 +59,11 @@ async def discover(client: DavClient) -> Account:
 
 async def _begun(client: DavClient) -> tuple[str, Multistatus]:
     """The first address that says who we are, or that is a collection itself; where it is, and what it said."""
-    failure: ToolFailed | NotFound = ToolFailed(NOTHING)
+    failure: ToolFailed | NotFoundResource = ToolFailed(NOTHING)
     for url in _places(client.server.url):
         try:
             at, answer = await client.properties(url, *_ABOUT_PRINCIPAL)
-        except NotFound:
+        except NotFoundResource:
             continue
         except ToolFailed as error:
             if error.status == 502:  # the server is away, or does not take the key: the next address says no more
@@ -96,7 +96,7 @@ async def _collections(client: DavClient, home: str) -> Sequence[Collection]:
     return [made for one in answer.found if (made := _collection(url, one)) is not None]
 
 
-def _collection(base: str, one: Found) -> Collection | None:
+def _collection(base: str, one: FoundResource) -> Collection | None:
     kind = _kind(one)
     parts = one.values.get((CALDAV, "supported-calendar-component-set"))
     if not kind or (kind == CALDAV and parts is not None and "VEVENT" not in _components(one)):
@@ -112,7 +112,7 @@ def _collection(base: str, one: Found) -> Collection | None:
     )
 
 
-def _kind(one: Found) -> str:
+def _kind(one: FoundResource) -> str:
     """The namespace of calendars or address books; "" for what is neither."""
     kinds = one.values.get((DAV, "resourcetype"))
     tags = {element.tag for element in kinds} if kinds is not None else set()
@@ -121,12 +121,12 @@ def _kind(one: Found) -> str:
     return CARDDAV if f"{{{CARDDAV}}}addressbook" in tags else ""
 
 
-def _components(one: Found) -> set[str]:
+def _components(one: FoundResource) -> set[str]:
     parts = one.values[CALDAV, "supported-calendar-component-set"]
     return {element.get("name", "").upper() for element in parts}
 
 
-def _can_write(one: Found) -> bool:
+def _can_write(one: FoundResource) -> bool:
     """Tell whether its privileges let us write; a server that names none lets us try."""
     granted = one.values.get((DAV, "current-user-privilege-set"))
     if granted is None:

@@ -24,8 +24,8 @@ class BadAnswerError(ValueError):
     """The answer is no multistatus that can be read."""
 
 
-class Found(Struct, frozen=True):
-    """What is said of one resource. `status`: of itself, 0 without; `values`: the properties that it has."""
+class FoundResource(Struct, frozen=True):
+    """One resource in an answer. `status`: of itself, 0 without; `values`: the properties that it has."""
 
     href: str
     status: int
@@ -45,7 +45,7 @@ class Found(Struct, frozen=True):
 class Multistatus(Struct, frozen=True):
     """A whole answer. `token`: by which the next one says only what changed since."""
 
-    found: Sequence[Found]
+    found: Sequence[FoundResource]
     token: str = ""
 
 
@@ -78,7 +78,7 @@ def read(body: bytes) -> Multistatus:
 
 
 def precondition(body: bytes) -> str:
-    """Which rule of the protocol a refusal names, such as `no-uid-conflict`; "" where it names none."""
+    """Return the rule of the protocol a refusal names, such as `no-uid-conflict`; "" where it names none."""
     try:
         root = _parsed(body)
     except BadAnswerError:
@@ -98,14 +98,14 @@ def same_place(one: str, other: str) -> bool:
     return unquote(one).rstrip("/") == unquote(other).rstrip("/")
 
 
-def _found(response: ElementTree.Element) -> Found:
+def _found(response: ElementTree.Element) -> FoundResource:
     href = response.find(f"{{{DAV}}}href")
     values = {}
     for part in response.iter(f"{{{DAV}}}propstat"):
         if _status(part.findtext(f"{{{DAV}}}status")) in (0, 200):
             for element in part.iterfind(f"{{{DAV}}}prop/*"):
                 values[_name(element)] = element
-    return Found(
+    return FoundResource(
         href="" if href is None else href_of(href),
         status=_status(response.findtext(f"{{{DAV}}}status")),
         values=values,
@@ -113,7 +113,7 @@ def _found(response: ElementTree.Element) -> Found:
 
 
 def _status(line: str | None) -> int:
-    """The number of a line such as `HTTP/1.1 404 Not Found`; 0 without."""
+    """The number of a line such as `HTTP/1.1 404 Not FoundResource`; 0 without."""
     words = (line or "").split()
     return int(words[1]) if len(words) > 1 and words[1].isdecimal() else 0
 

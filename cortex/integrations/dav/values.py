@@ -13,8 +13,8 @@ class Changed(Struct, frozen=True, kw_only=True):
     is_gone: bool = False
 
 
-class Changes(Struct, frozen=True, kw_only=True):
-    """What changed. `token`: to ask from next time, "" without one. `is_all`: what is not named is gone."""
+class CollectionChanges(Struct, frozen=True, kw_only=True):
+    """Changes. `token`: to ask from next time, or "". `is_all`: what is not named is gone."""
 
     changed: Sequence[Changed]
     token: str = ""
@@ -40,7 +40,7 @@ class Collection(Struct, frozen=True, kw_only=True):
 
 
 class Account(Struct, frozen=True, kw_only=True):
-    """What a server has for one person. `addresses`: by which invitations know them; `schedules`: it sends them."""
+    """All that a server has for one. `addresses`: by which invitations know them; `schedules`: it sends them."""
 
     collections: Sequence[Collection]
     addresses: Sequence[str] = ()

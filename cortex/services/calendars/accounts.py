@@ -18,7 +18,7 @@ from cortex.base.errors import ConfigError, Conflict, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import User
 from cortex.integrations.dav.server import DavServer, server_at
-from cortex.integrations.dav.values import Account, Changes, Collection, Resource
+from cortex.integrations.dav.values import Account, Collection, CollectionChanges, Resource
 from cortex.storage.calendars import (
     Access,
     CalendarAccountRow,
@@ -43,8 +43,8 @@ class DavConnection(Protocol):
         """Everything that the person has there."""
         ...
 
-    async def changes(self, url: str, token: str) -> Changes:
-        """What changed in a calendar."""
+    async def changes(self, url: str, token: str) -> CollectionChanges:
+        """Return what changed in a calendar."""
         ...
 
     async def resources(self, url: str, kind: str, hrefs: Sequence[str]) -> Sequence[Resource]:

@@ -61,7 +61,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         return [_occasion(seen[row.calendar_id], row) for row in rows]
 
     async def details(self, occasion: Occasion) -> Details:
-        """What else it says; nothing of one that is only seen as busy."""
+        """Return what else it says; nothing of one that is only seen as busy."""
         if not occasion.id:
             return Details()
         row = await self._appointments.readable(occasion.id, occasion.calendar.id)
@@ -188,7 +188,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         return Written(calendar_id=calendar.id, url=url, etag=etag, data=made[0].data, before=before, stamp=stamp)
 
     async def _fields(self, calendar: CalendarRow, draft: Draft) -> dict[str, object]:
-        """What the edit sets: of times all or none."""
+        """Return what the edit sets: of times all or none."""
         given = {name: value for name, value in as_dict(draft).items() if value is not None}
         if "starts" not in given:
             for name in ("zone", "is_all_day", "ends"):

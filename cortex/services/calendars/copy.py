@@ -45,7 +45,7 @@ class PersonRead(BaseModel):
 
 
 class AppointmentRest(BaseModel):
-    """What the local copy keeps as JSON."""
+    """The part of the local copy that is kept as JSON."""
 
     model_config = _STRICT
     note: str = Field(default="", max_length=200)
@@ -74,7 +74,7 @@ class AppointmentRead(AppointmentRest):
 
 
 class ResourceRead(BaseModel):
-    """What a resource holds. `fault`: why nothing of it can be read."""
+    """A resource as it was read. `fault`: why nothing of it can be read."""
 
     model_config = _STRICT
     href: str = Field(max_length=4_000)
@@ -82,7 +82,7 @@ class ResourceRead(BaseModel):
     appointments: list[AppointmentRead] = Field(default_factory=list, max_length=2_000)
 
 
-class Window(BaseModel):
+class CopyWindow(BaseModel):
     """From when to when series are unfolded, and in which zone floating times are meant."""
 
     since: AwareDatetime
@@ -90,12 +90,14 @@ class Window(BaseModel):
     zone: str
 
 
-def window_at(now: datetime, zone: str) -> Window:
+def window_at(now: datetime, zone: str) -> CopyWindow:
     """The window of a copy that is made now."""
-    return Window(since=now - PAST, until=now + AHEAD, zone=zone or "UTC")
+    return CopyWindow(since=now - PAST, until=now + AHEAD, zone=zone or "UTC")
 
 
-async def read_resources(foreign: ForeignReader, resources: Sequence[Resource], window: Window) -> list[ResourceRead]:
+async def read_resources(
+    foreign: ForeignReader, resources: Sequence[Resource], window: CopyWindow
+) -> list[ResourceRead]:
     """Each resource as the reader understands it, several at once; one that breaks a reading is read alone, then told.
 
     NotReadNowError where another try may do better.
@@ -115,7 +117,7 @@ async def read_resources(foreign: ForeignReader, resources: Sequence[Resource], 
     return found
 
 
-async def _read(foreign: ForeignReader, part: Sequence[Resource], window: Window) -> Sequence[ResourceRead]:
+async def _read(foreign: ForeignReader, part: Sequence[Resource], window: CopyWindow) -> Sequence[ResourceRead]:
     order = {
         "since": window.since.isoformat(),
         "until": window.until.isoformat(),

@@ -14,10 +14,10 @@ from msgspec import Struct, field
 
 from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable, NotFound
 from cortex.base.ids import new_id
-from cortex.integrations.dav.values import Changes, Resource
+from cortex.integrations.dav.values import CollectionChanges, Resource
 from cortex.ports.foreign import ForeignReader
 from cortex.services.calendars.accounts import CalendarAccounts, DavConnection, calendar_row
-from cortex.services.calendars.copy import AT_LEAST_AHEAD, Window, read_resources, rows_of, window_at
+from cortex.services.calendars.copy import AT_LEAST_AHEAD, CopyWindow, read_resources, rows_of, window_at
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.appointments import AppointmentsRepository, Read
 from cortex.storage.calendars import CalendarAccountRow, CalendarRow, CalendarsRepository
@@ -100,7 +100,7 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
             else:
                 await self._read_changes(calendar, connection, window)
 
-    async def _read_changes(self, calendar: CalendarRow, connection: DavConnection, window: Window) -> None:
+    async def _read_changes(self, calendar: CalendarRow, connection: DavConnection, window: CopyWindow) -> None:
         is_short = calendar.unfolded_until is None or calendar.unfolded_until < self.clock() + AT_LEAST_AHEAD
         changes = await connection.changes(calendar.url, "" if calendar.unfolded_until is None else calendar.token)
         appointments = self.db.repository(AppointmentsRepository, calendar.owner_id)
@@ -118,7 +118,7 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
         await self._stand(calendar, changes.token, window if is_short else None)
 
     async def _read_address(
-        self, account: CalendarAccountRow, calendar: CalendarRow, connection: DavConnection, window: Window
+        self, account: CalendarAccountRow, calendar: CalendarRow, connection: DavConnection, window: CopyWindow
     ) -> None:
         server = await self.accounts.server(account.owner_id, account)
         found = await connection.get(server.url)
@@ -128,7 +128,7 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
         await self._stand(calendar, found.etag, window)
 
     async def _put(
-        self, calendar: CalendarRow, hrefs: Sequence[str], resources: Sequence[Resource], window: Window
+        self, calendar: CalendarRow, hrefs: Sequence[str], resources: Sequence[Resource], window: CopyWindow
     ) -> None:
         etags = {one.href: one.etag for one in resources}
         made: list[Read] = []
@@ -138,7 +138,7 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
             made += rows_of(calendar.owner_id, calendar.id, etags.get(read.href, ""), read)
         await self.db.repository(AppointmentsRepository, calendar.owner_id).replace(calendar.id, hrefs, made)
 
-    async def _stand(self, calendar: CalendarRow, token: str, window: Window | None) -> None:
+    async def _stand(self, calendar: CalendarRow, token: str, window: CopyWindow | None) -> None:
         """Note how far the copy of a calendar is."""
         until = {} if window is None else {"unfolded_until": window.until}
         await self.db.repository(CalendarsRepository, calendar.owner_id).set_calendar(
@@ -175,7 +175,7 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
         except NotFound:
             log.info("calendars: an account was removed while it was asked")
 
-    async def _window(self, owner_id: str) -> Window:
+    async def _window(self, owner_id: str) -> CopyWindow:
         person = await self.db.repository(AccountsRepository).get(owner_id)
         return window_at(self.clock(), person.time_zone)
 
@@ -183,7 +183,7 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
         return list(await self.db.repository(AppointmentsRepository, owner_id).etags(calendar_id))
 
 
-def _gone(changes: Changes, known: dict[str, str]) -> list[str]:
+def _gone(changes: CollectionChanges, known: dict[str, str]) -> list[str]:
     named = {one.href for one in changes.changed if not one.is_gone}
     told = [one.href for one in changes.changed if one.is_gone and one.href in known]
     return [href for href in known if href not in named] if changes.is_all else told

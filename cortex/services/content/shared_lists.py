@@ -24,7 +24,7 @@ from cortex.storage.shared_lists import SharedListsRepository
 from cortex.storage.tasks import TaskListRow, TasksRepository
 
 
-class Person(Struct, frozen=True, kw_only=True):
+class ListPerson(Struct, frozen=True, kw_only=True):
     """Somebody with whom a list can be shared. `is_in`: it is; `is_invited`: it is offered to them."""
 
     id: str
@@ -37,7 +37,7 @@ class ListSharing(Struct, frozen=True, kw_only=True):
     """A list as its sharing page shows it. `people`: everybody else of the server, for its owner alone."""
 
     row: TaskListRow
-    people: tuple[Person, ...] = ()
+    people: tuple[ListPerson, ...] = ()
 
 
 class SharedLists(Struct, frozen=True, kw_only=True):
@@ -62,7 +62,8 @@ class SharedLists(Struct, frozen=True, kw_only=True):
         return ListSharing(
             row=row,
             people=tuple(
-                Person(id=one.id, name=one.name, is_in=one.id in seen, is_invited=one.id in invited) for one in others
+                ListPerson(id=one.id, name=one.name, is_in=one.id in seen, is_invited=one.id in invited)
+                for one in others
             ),
         )
 

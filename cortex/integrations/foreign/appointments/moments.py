@@ -7,10 +7,12 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 DAY = timedelta(days=1)
+# All that the library, which asks each property for its own kind, raises of what is no calendar.
+BROKEN = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 class Moments(Struct, frozen=True):
-    """How this person's floating times are meant: in their zone."""
+    """Reads times, the floating ones in this person's zone."""
 
     zone: ZoneInfo
 
@@ -34,7 +36,7 @@ def value_of(event: Any, name: str) -> date | datetime | None:
     """A single time of a component; None without one, and for one that cannot be read."""
     try:
         found = getattr(event.get(name), "dt", None)
-    except Exception:  # noqa: BLE001 - a broken property raises what its type happens to
+    except BROKEN:
         return None
     return found if isinstance(found, date) else None
 
@@ -48,7 +50,7 @@ def listed(event: Any, name: str) -> list[date | datetime]:
 
 
 def length_of(event: Any, starts: date | datetime) -> timedelta:
-    """How long it takes: by its end, its duration, or, without both, a day where it is one and else nothing."""
+    """Return how long it takes: by its end, its duration, or, without both, a day where it is one and else nothing."""
     ends, usual = value_of(event, "DTEND"), DAY if is_day(starts) else timedelta()
     if ends is not None and is_day(ends) == is_day(starts):
         return max(_between(starts, ends), usual)

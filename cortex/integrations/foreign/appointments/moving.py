@@ -134,7 +134,7 @@ def _move_in_month(parts: dict[str, list[Any]], move: Move) -> None:
 
 
 def _of_day(day: date, named: dict[str, list[str]]) -> dict[str, list[str]]:
-    """What these parts of a rule say where they mean this day alone."""
+    """Return these parts of a rule as they are where they mean this day alone."""
     length = monthrange(day.year, day.month)[1]
     is_from_end = named.get("BYDAY", [""])[0].startswith("-")
     place = -((length - day.day) // 7 + 1) if is_from_end else (day.day - 1) // 7 + 1

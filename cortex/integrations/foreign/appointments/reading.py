@@ -92,7 +92,7 @@ def _date(event: Any, starts: date | datetime, key: str, moments: Moments) -> di
 
 
 def _differs(event: Any, master: Any) -> dict[str, Any]:
-    """What a changed date says otherwise than its series."""
+    """Return what a changed date says otherwise than its series."""
     said = {"title": _text(event, "SUMMARY", NAME_CHARACTERS), "place": _text(event, "LOCATION", NAME_CHARACTERS)}
     usual = {"title": _text(master, "SUMMARY", NAME_CHARACTERS), "place": _text(master, "LOCATION", NAME_CHARACTERS)}
     return {name: value for name, value in said.items() if value != usual[name]}

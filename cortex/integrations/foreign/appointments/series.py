@@ -125,6 +125,6 @@ def _alike(value: date | datetime, starts: date | datetime) -> date | datetime:
 
 
 def recurrence(event: Any, moments: Moments) -> str:
-    """Which date of its series a component stands for; "" for the series itself."""
+    """Return the date of its series that a component stands for; "" for the series itself."""
     value = value_of(event, "RECURRENCE-ID")
     return "" if value is None else moments.key(value)

@@ -205,7 +205,7 @@ def _times(fields: Order) -> tuple[date | datetime, date | datetime]:
 
 
 def _set_people(event: Event, fields: Order) -> None:
-    """Who is invited, each with the answer that they gave already."""
+    """Set who is invited, each with the answer that they gave already."""
     found = event.pop("ATTENDEE", [])
     known = {str(one).lower(): one for one in (found if isinstance(found, list) else [found])}
     for person in fields["people"]:

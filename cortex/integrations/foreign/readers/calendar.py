@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from cortex.integrations.foreign.appointments.moments import BROKEN
 from cortex.integrations.foreign.appointments.reading import appointments_of
 from cortex.integrations.foreign.appointments.series import Window
 from cortex.integrations.foreign.program import Emit, Source
@@ -20,5 +21,5 @@ def read(source: Source, emit: Emit) -> None:
     for href, data in order["resources"]:
         try:
             emit({"href": href, "appointments": appointments_of(data, window, zone)})
-        except Exception:  # noqa: BLE001 - one resource that breaks the parser must not take the others with it
+        except BROKEN:  # one resource that breaks the parser must not take the others with it
             emit({"href": href, "fault": FAULT})

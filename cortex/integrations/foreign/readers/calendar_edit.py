@@ -3,6 +3,7 @@
 import json
 
 from cortex.integrations.documents.kinds import UnreadableError
+from cortex.integrations.foreign.appointments.moments import BROKEN
 from cortex.integrations.foreign.appointments.writing import written
 from cortex.integrations.foreign.program import Emit, Source
 
@@ -15,5 +16,5 @@ def read(source: Source, emit: Emit) -> None:
         emit({"data": written(json.loads(source.data))})
     except UnreadableError:
         raise
-    except Exception as error:
+    except BROKEN as error:
         raise UnreadableError(FAULT) from error
