@@ -169,7 +169,7 @@ class CalendarsRepository(Repository):
 
 
 class DueCalendarsRepository(SharedRepository):
-    """Whose calendars are to be asked what changed."""
+    """The accounts of everybody: whose calendars are to be asked what changed, and whose cannot be."""
 
     @reading
     async def next_at(self) -> datetime | None:
@@ -197,6 +197,13 @@ class DueCalendarsRepository(SharedRepository):
             .values(next_at=until)
         )
         return bool(await self._touched(change, CalendarAccountTable.id))
+
+    @reading
+    async def failing(self) -> tuple[int, Sequence[str]]:
+        """Return how many accounts there are, and the people of those that failed twice or more in a row."""
+        owner, failures = AccountTable.name, CalendarAccountTable.failures
+        rows = (await self.session.execute(self._of_active(owner, failures).order_by(owner))).all()
+        return len(rows), sorted({row[0] for row in rows if row[1] > 1})
 
     def _of_active(self, *columns: Any) -> Select[Any]:
         joined = select(*columns).join(AccountTable, AccountTable.id == CalendarAccountTable.owner_id)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import urljoin, urlsplit
 
-from cortex.base.errors import NotFoundResource, ToolFailed
+from cortex.base.errors import NotFound, ToolFailed
 from cortex.integrations.dav.client import DavClient
 from cortex.integrations.dav.multistatus import APPLE, CALDAV, CARDDAV, DAV, FoundResource, Multistatus
 from cortex.integrations.dav.values import Account, Collection
@@ -59,11 +59,11 @@ async def discover(client: DavClient) -> Account:
 
 async def _begun(client: DavClient) -> tuple[str, Multistatus]:
     """The first address that says who we are, or that is a collection itself; where it is, and what it said."""
-    failure: ToolFailed | NotFoundResource = ToolFailed(NOTHING)
+    failure: ToolFailed | NotFound = ToolFailed(NOTHING)
     for url in _places(client.server.url):
         try:
             at, answer = await client.properties(url, *_ABOUT_PRINCIPAL)
-        except NotFoundResource:
+        except NotFound:
             continue
         except ToolFailed as error:
             if error.status == 502:  # the server is away, or does not take the key: the next address says no more

@@ -19,6 +19,7 @@ from cortex.base.ids import new_id
 from cortex.base.user import User
 from cortex.integrations.dav.server import DavServer, server_at
 from cortex.integrations.dav.values import Account, Collection, CollectionChanges, Resource
+from cortex.storage.audit import AuditRepository
 from cortex.storage.calendars import (
     Access,
     CalendarAccountRow,
@@ -123,11 +124,15 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
 
     async def set_access(self, user: User, calendar_id: str, access: Access, shared_as: SharedAs) -> None:
         """Say what Cortex may do with a calendar, and what others here see of it. UserError where it is read only."""
-        repository = self.db.repository(CalendarsRepository, user.id)
-        row = await repository.calendar(calendar_id)
-        if access == "write" and not row.can_write:
-            raise UserError("The server lets nobody write there: choose to read it.")
-        await repository.set_calendar(calendar_id, access=access, shared_as="" if access == "off" else shared_as)
+        async with self.db.transaction(user.id) as repository:
+            row = await repository(CalendarsRepository).calendar(calendar_id)
+            if access == "write" and not row.can_write:
+                raise UserError("The server lets nobody write there: choose to read it.")
+            shared = "" if access == "off" else shared_as
+            await repository(CalendarsRepository).set_calendar(calendar_id, access=access, shared_as=shared)
+            if shared != row.shared_as:
+                detail = {"calendar": calendar_id, "as": shared}
+                await repository(AuditRepository).add(user.id, "calendar.shared", row.name, detail)
         if row.access == "off" != access:
             await self.refresh(user, row.account_id)
 
@@ -139,7 +144,9 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
     async def remove(self, user: User, account_id: str) -> None:
         """Forget an account, its key, and all that was read from it. What stands on the server stays there."""
         async with self.db.transaction(user.id) as repository:
+            account = await repository(CalendarsRepository).account(account_id)
             await repository(CalendarsRepository).remove_account(account_id)
+            await repository(AuditRepository).add(user.id, "calendar.removed", account.title, {"account": account_id})
             await repository(SecretsRepository).remove(account_key(account_id))
 
     def _account(
@@ -174,6 +181,8 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
                 raise Conflict("This account is connected already.")
             await calendars.add(account, rows)
             await repository(SecretsRepository).put(account_key(account.id), sealed)
+            detail = {"account": account.id, "kind": account.kind}
+            await repository(AuditRepository).add(user.id, "calendar.connected", account.title, detail)
         self.changed()
 
 

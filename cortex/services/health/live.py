@@ -15,6 +15,7 @@ from cortex.services.health.finding import Finding, State, bad, good, proxy_find
 from cortex.services.notices.channels import Channels
 from cortex.services.notices.push_keys import PushKeys
 from cortex.services.runtime import Runtime
+from cortex.storage.calendars import DueCalendarsRepository
 from cortex.storage.figures import EndpointFigures, FiguresRepository
 
 LATE_S, TOO_LATE_S = 60.0, 600.0  # a job waits for those ahead of it; minutes are no traffic any more
@@ -62,6 +63,17 @@ class LiveHealth(Struct, frozen=True, kw_only=True):
         mend = f"{', '.join(away)} failed last: test it on the Models page." if away else ""
         return Finding(name="model endpoints", state="warn" if away else "good", text=f"{text}.", mend=mend)
 
+    async def calendars(self) -> Finding:
+        """Tell whose calendars could not be asked for a while; why, they read themselves."""
+        count, people = await self.runtime.db.repository(DueCalendarsRepository).failing()
+        if not people:
+            return good("calendars", f"{count or 'No'} calendar account{'' if count == 1 else 's'} connected.")
+        return warn(
+            "calendars",
+            f"Some calendars could not be reached lately. They are of: {', '.join(people)}.",
+            "They see the reason on their page Calendar, Accounts, and can connect it again there.",
+        )
+
     async def push(self) -> Finding:
         """Tell whether pushes can be signed and sent."""
         try:
@@ -104,6 +116,7 @@ CHECKS: tuple[Callable[[LiveHealth], Awaitable[Finding]], ...] = (
     LiveHealth.scheduler,
     LiveHealth.engine,
     LiveHealth.models,
+    LiveHealth.calendars,
     LiveHealth.push,
     LiveHealth.https,
     LiveHealth.last_error,

@@ -1,21 +1,26 @@
 """Calendars over real servers: connected, read, kept in step, written to once, and shut to everybody else."""
 
+import zipfile
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.user import User
 from cortex.ports.calendars import Draft, Occasion
+from cortex.storage.audit import AuditFilter
 from cortex.storage.calendars import CalendarsRepository
+from cortex.storage.schema import Table
 from tests.dav_servers import PASSWORD, DavServer, event, radicale, xandikos
 from tests.living_house import LivingHouse, living_house
 from tests.still_clock import StillClock
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 WEEK = (datetime(2026, 11, 30, tzinfo=UTC), datetime(2026, 12, 7, tzinfo=UTC))
+OWNED = ("calendar_accounts", "calendars", "appointments", "appointment_dates")
 DENTIST = ["DTSTART:20261201T090000Z", "DTEND:20261201T100000Z"]
 
 
@@ -211,4 +216,56 @@ async def test_removing_an_account_forgets_all_of_it(house: LivingHouse, server:
         await house.cortex.calendar_accounts.remove(house.member, account)
     await house.cortex.calendar_accounts.remove(house.admin, account)
     assert not await week(house)
+    assert server.get(place), "what stands on the server stays there"
+
+
+async def test_what_is_connected_shared_and_removed_stands_in_the_log(house: LivingHouse, server: DavServer) -> None:
+    server.make("logged")
+    account = await connected(house, server)
+    own = next(one for one in await house.cortex.calendars_of(house.admin.id).names() if one.name == "logged")
+    for shared in ("read", "read", ""):
+        await house.cortex.calendar_accounts.set_access(house.admin, own.id, "write", shared)
+    await house.cortex.calendar_accounts.remove(house.admin, account)
+    rows = [row for row in (await house.cortex.audit_log.page(AuditFilter(kind="calendar"))).rows]
+    assert [(row.action.partition(".")[2], row.subject) for row in reversed(rows)] == [
+        ("connected", "127.0.0.1"),
+        ("shared", "logged"),
+        ("shared", "logged"),
+        ("removed", "127.0.0.1"),
+    ]
+    assert PASSWORD not in str(rows)
+
+
+async def test_whose_calendars_fail_for_a_while_is_said_to_who_looks_after_the_server(tmp_path: Path) -> None:
+    with radicale(tmp_path / "dav") as server:
+        server.make("away")
+        async with living_house(tmp_path / "home", clock=StillClock(NOW), calendar_servers=server.place) as house:
+            assert (await house.cortex.live_health.calendars()).text.startswith("No calendar")
+            account = await connected(house, server, house.member)
+            assert (await house.cortex.live_health.calendars()).state == "good"
+    async with living_house(tmp_path / "home", clock=StillClock(NOW), calendar_servers=server.place) as house:
+        for state in ("good", "warn"):
+            await house.cortex.calendar_sync.sync(house.member.id, account)
+            found = await house.cortex.live_health.calendars()
+            assert (found.state, house.member.name in found.text) == (state, state == "warn")
+        assert server.place not in str(found)
+
+
+async def test_a_deleted_person_takes_their_calendars_along_and_an_archive_has_them(
+    house: LivingHouse, server: DavServer
+) -> None:
+    url = server.make("mine")
+    place = server.put(url, "dentist", *event("mine-1", "Dentist", *DENTIST))
+    account = await connected(house, server, house.member)
+    path = await house.cortex.belongings.archive(house.member)
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert all(files[f"data/{name}.jsonl"] for name in OWNED)
+    assert "Dentist" in files["data/appointments.jsonl"]
+    assert PASSWORD not in "".join(files.values())
+    await house.cortex.deletions.delete(house.admin, house.member.id, house.member.name)
+    async with house.cortex.runtime.db.session_scope(reading=True) as session:
+        for name in OWNED:
+            assert not (await session.execute(select(Table.metadata.tables[name]))).all()
+    await house.cortex.calendar_sync.sync(house.member.id, account)
     assert server.get(place), "what stands on the server stays there"
