@@ -13,7 +13,7 @@ class CalendarName(Struct, frozen=True, kw_only=True):
     """A calendar. `owner`: whose it is, "" for one's own; `access`: busy, read or write.
 
     `readers`: a key of it with those of the household who read what is written there, "" for nobody. `is_stale`: why
-    its copy is old, in words.
+    its copy is old, in words. `invites`: its server sends invitations; else those who are named are told by nobody.
     """
 
     id: str
@@ -23,6 +23,7 @@ class CalendarName(Struct, frozen=True, kw_only=True):
     account: str = ""
     readers: str = ""
     is_stale: str = ""
+    invites: bool = False
 
     @property
     def label(self) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, exists, func, or_, select
 
 from cortex.storage.repository import Repository, as_row, reading, selected
 from cortex.storage.schema import AppointmentDateTable, AppointmentTable
@@ -109,10 +109,13 @@ class AppointmentsRepository(Repository):
         return {row[0]: row[1] for row in (await self.session.execute(statement)).all()}
 
     @reading
-    async def series(self, calendar_id: str) -> Sequence[str]:
-        """The resources of a calendar of their own that repeat."""
+    async def going_on(self, calendar_id: str) -> Sequence[str]:
+        """The resources of a calendar of their own whose dates are not all in the copy: what repeats, what is far."""
+        has_date = exists().where(AppointmentDateTable.appointment_id == AppointmentTable.id)
         statement = select(AppointmentTable.href).where(
-            self._reach(AppointmentTable), AppointmentTable.calendar_id == calendar_id, AppointmentTable.rule != ""
+            self._reach(AppointmentTable),
+            AppointmentTable.calendar_id == calendar_id,
+            or_(AppointmentTable.rule != "", ~has_date),
         )
         return (await self.session.execute(statement.distinct())).scalars().all()
 
@@ -139,6 +142,10 @@ class AppointmentsRepository(Repository):
         dates = [as_row(one) for _, found in made for one in found]
         for start in range(0, len(dates), ROWS_AT_ONCE):
             await self._add(AppointmentDateTable, dates[start : start + ROWS_AT_ONCE])
+
+    async def forget(self, calendar_id: str) -> None:
+        """Forget all that was read of a calendar of their own."""
+        await self.session.execute(self._remove(AppointmentTable).where(AppointmentTable.calendar_id == calendar_id))
 
     def _dates(self, calendar_ids: Sequence[str] | None) -> Select[Any]:
         dates = AppointmentDateTable

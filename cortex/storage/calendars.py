@@ -20,7 +20,10 @@ NO_CALENDAR = "There is no such calendar."
 
 
 class CalendarAccountRow(Struct, frozen=True, kw_only=True):
-    """An account. `next_at`: when it is asked again what changed; `failures`: in a row, in whose words `failure`."""
+    """An account. `next_at`: when it is asked again what changed; `failures`: in a row, in whose words `failure`.
+
+    `schedules`: its server sends the invitations.
+    """
 
     id: str
     owner_id: str
@@ -29,6 +32,7 @@ class CalendarAccountRow(Struct, frozen=True, kw_only=True):
     url: str
     username: str
     addresses: str
+    schedules: bool
     created_at: datetime
     next_at: datetime
     worked_at: datetime | None
@@ -37,7 +41,10 @@ class CalendarAccountRow(Struct, frozen=True, kw_only=True):
 
 
 class CalendarRow(Struct, frozen=True, kw_only=True):
-    """A calendar. `token`: from where it is asked what changed; `unfolded_until`: how far its series are unfolded."""
+    """A calendar. `token`: from where it is asked what changed; `unfolded_until`: how far its series are unfolded.
+
+    `zone`: in which days and floating times are meant in its copy.
+    """
 
     id: str
     owner_id: str
@@ -49,6 +56,7 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     access: Access
     shared_as: SharedAs
     token: str
+    zone: str
     unfolded_until: datetime | None
     worked_at: datetime | None
 
@@ -71,6 +79,7 @@ class SeenCalendar(Struct, frozen=True, kw_only=True):
     access: Access
     shared_as: SharedAs
     worked_at: datetime | None
+    schedules: bool
     failure: str
 
 
@@ -150,6 +159,7 @@ class CalendarsRepository(Repository):
                 *columns,
                 AccountTable.name.label("owner"),
                 CalendarAccountTable.title.label("account"),
+                CalendarAccountTable.schedules,
                 CalendarAccountTable.failure,
             )
             .join(CalendarAccountTable, CalendarAccountTable.id == CalendarTable.account_id)

@@ -101,11 +101,11 @@ class DavClient:
                     found.append(Resource(href=one.href, etag=one.text(*ETAG), data=data.text))
         return found
 
-    async def get(self, url: str) -> Resource:
+    async def get(self, url: str, *, most_bytes: int = RESOURCE_BYTES) -> Resource:
         """One resource; NotFound."""
         got = await self._ask("GET", url)
-        if got.is_cut or len(got.body) > RESOURCE_BYTES:
-            raise ToolFailed("This appointment is larger than what is read.")
+        if got.is_cut or len(got.body) > most_bytes:
+            raise ToolFailed(f"{self.server.host} sends more than {most_bytes // 1_000_000} MB, which is not read.")
         return Resource(href=url, etag=_version(got), data=got.body.decode("utf-8", "replace"))
 
     async def put(self, url: str, data: str, *, media: str, etag: str) -> str:

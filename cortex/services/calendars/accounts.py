@@ -7,10 +7,11 @@ an admin named it (`CORTEX_CALENDAR_SERVERS`); any public one may be named by ev
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.clock import Clock
 from cortex.base.crypto import Vault
@@ -19,6 +20,7 @@ from cortex.base.ids import new_id
 from cortex.base.user import User
 from cortex.integrations.dav.server import DavServer, server_at
 from cortex.integrations.dav.values import Account, Collection, CollectionChanges, Resource
+from cortex.storage.appointments import AppointmentsRepository
 from cortex.storage.audit import AuditRepository
 from cortex.storage.calendars import (
     Access,
@@ -52,7 +54,7 @@ class DavConnection(Protocol):
         """The data of these."""
         ...
 
-    async def get(self, url: str) -> Resource:
+    async def get(self, url: str, *, most_bytes: int = 1_000_000) -> Resource:
         """One resource."""
         ...
 
@@ -97,7 +99,9 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
         calendars = [one for one in found.collections if not one.is_contacts]
         if not calendars:
             raise UserError("This account has no calendar there. Make one on the server, then try again.")
-        account = self._account(user, "caldav", server.host, server.url, username.strip(), ",".join(found.addresses))
+        account = self._account(user, "caldav", server.host, server.url)
+        addresses = ",".join(found.addresses)
+        account = replace(account, username=username.strip(), addresses=addresses, schedules=found.schedules)
         await self._keep(user, account, calendars, password)
         return account.id
 
@@ -109,7 +113,7 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
             f"https://{rest}" if mark and scheme.lower() in ADDRESS_KINDS else text, "", "", self.inside()
         )
         name = " ".join(title.split())[:TITLE_CHARACTERS] or server.host
-        account = self._account(user, "ics", name, f"{urlsplit(server.url).scheme}://{server.host}", "", "")
+        account = self._account(user, "ics", name, f"{urlsplit(server.url).scheme}://{server.host}")
         await self._keep(user, account, [Collection(url="", name=name, can_write=False)], server.url)
         return account.id
 
@@ -130,6 +134,9 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
                 raise UserError("The server lets nobody write there: choose to read it.")
             shared = "" if access == "off" else shared_as
             await repository(CalendarsRepository).set_calendar(calendar_id, access=access, shared_as=shared)
+            if access == "off":  # nothing of it stays here
+                await repository(AppointmentsRepository).forget(calendar_id)
+                await repository(CalendarsRepository).set_calendar(calendar_id, token="", unfolded_until=None)
             if shared != row.shared_as:
                 detail = {"calendar": calendar_id, "as": shared}
                 await repository(AuditRepository).add(user.id, "calendar.shared", row.name, detail)
@@ -149,18 +156,17 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
             await repository(AuditRepository).add(user.id, "calendar.removed", account.title, {"account": account_id})
             await repository(SecretsRepository).remove(account_key(account_id))
 
-    def _account(
-        self, user: User, kind: str, title: str, url: str, username: str, addresses: str
-    ) -> CalendarAccountRow:
+    def _account(self, user: User, kind: Literal["caldav", "ics"], title: str, url: str) -> CalendarAccountRow:
         now = self.clock()
         return CalendarAccountRow(
             id=new_id(self.clock),
             owner_id=user.id,
-            kind="ics" if kind == "ics" else "caldav",
+            kind=kind,
             title=title,
             url=url,
-            username=username,
-            addresses=addresses,
+            username="",
+            addresses="",
+            schedules=False,
             created_at=now,
             next_at=now,
             worked_at=None,
@@ -199,6 +205,7 @@ def calendar_row(account: CalendarAccountRow, found: Collection, id: str) -> Cal
         access="write" if found.can_write else "read",
         shared_as="",
         token="",
+        zone="",
         unfolded_until=None,
         worked_at=None,
     )

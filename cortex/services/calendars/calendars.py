@@ -145,7 +145,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
             version = await connection.put(written.url, written.data, media=MEDIA, etag=written.etag)
         except Conflict:
             there = await self._there(connection, written.url)
-            if not written.stamp or there is None or f"DTSTAMP:{written.stamp}" not in there[1].replace("\r\n ", ""):
+            if there is None or not _is_done(written, there[1]):
                 raise
             return there[0]
         if version:
@@ -237,6 +237,16 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         return self.db.repository(AppointmentsRepository, self.user_id)
 
 
+def _is_done(written: Written, there: str) -> bool:
+    """Tell whether this change stands there itself: by its stamp, or line by line where it puts something back."""
+    lines = _lines(there)
+    return f"DTSTAMP:{written.stamp}" in lines if written.stamp else lines == _lines(written.data)
+
+
+def _lines(data: str) -> list[str]:
+    return sorted(data.replace("\r\n", "\n").replace("\n ", "").split("\n"))
+
+
 def _name(one: SeenCalendar) -> CalendarName:
     return CalendarName(
         id=one.id,
@@ -246,6 +256,7 @@ def _name(one: SeenCalendar) -> CalendarName:
         account=one.account,
         readers="" if not one.shared_as or one.owner else f"calendar:{one.id}:{one.shared_as}",
         is_stale=one.failure,
+        invites=one.schedules,
     )
 
 

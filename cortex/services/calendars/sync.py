@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 from weakref import WeakValueDictionary
 
 from msgspec import Struct, field
@@ -28,6 +28,7 @@ ADDRESS_EVERY = timedelta(hours=1)
 AT_LEAST = timedelta(hours=6)  # how long a server that fails is left alone at most
 AT_ONCE = 500  # resources in one commit
 CALDAV = "urn:ietf:params:xml:ns:caldav"
+ADDRESS_BYTES = 5_000_000
 WHOLE = ""  # the one resource of an address
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,8 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
             found: Sequence[Resource] = [await connection.get(url)]
         except NotFound:
             found = []
-        href = next((one for one in await self._hrefs(owner_id, calendar.id) if urljoin(calendar.url, one) == url), url)
+        known = {_place(calendar.url, one): one for one in await self._hrefs(owner_id, calendar.id)}
+        href = known.get(_place(calendar.url, url)) or urlsplit(url).path
         named = [Resource(href=href, etag=one.etag, data=one.data) for one in found]
         await self._put(calendar, [href], named, await self._window(owner_id))
 
@@ -101,31 +103,43 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
                 await self._read_changes(calendar, connection, window)
 
     async def _read_changes(self, calendar: CalendarRow, connection: DavConnection, window: CopyWindow) -> None:
-        is_short = calendar.unfolded_until is None or calendar.unfolded_until < self.clock() + AT_LEAST_AHEAD
-        changes = await connection.changes(calendar.url, "" if calendar.unfolded_until is None else calendar.token)
+        is_new, is_short = self._is_new(calendar, window), self._is_short(calendar)
+        changes = await connection.changes(calendar.url, "" if is_new else calendar.token)
         appointments = self.db.repository(AppointmentsRepository, calendar.owner_id)
         known = dict(await appointments.etags(calendar.id))
-        wanted = {one.href for one in changes.changed if not one.is_gone and known.get(one.href) != (one.etag or None)}
+        moved = bool(calendar.zone) and is_new  # all of the copy is meant in another zone
+        wanted = {
+            one.href
+            for one in changes.changed
+            if not one.is_gone and (moved or known.get(one.href) != (one.etag or None))
+        }
         if is_short:  # their dates end too soon
-            wanted |= set(await appointments.series(calendar.id))
-        gone = _gone(changes, known)
+            wanted |= set(await appointments.going_on(calendar.id))
+        gone = _gone(calendar.url, changes, known)
         hrefs = sorted(wanted)
         for start in range(0, len(hrefs), AT_ONCE):
             part = hrefs[start : start + AT_ONCE]
             await self._put(calendar, part, await connection.resources(calendar.url, CALDAV, part), window)
         if gone:
             await appointments.replace(calendar.id, gone, [])
-        await self._stand(calendar, changes.token, window if is_short else None)
+        await self._stand(calendar, changes.token, window if is_new or is_short else None)
 
     async def _read_address(
         self, account: CalendarAccountRow, calendar: CalendarRow, connection: DavConnection, window: CopyWindow
     ) -> None:
         server = await self.accounts.server(account.owner_id, account)
-        found = await connection.get(server.url)
-        is_short = calendar.unfolded_until is None or calendar.unfolded_until < self.clock() + AT_LEAST_AHEAD
+        found = await connection.get(server.url, most_bytes=ADDRESS_BYTES)
+        is_short = self._is_new(calendar, window) or self._is_short(calendar)
         if not found.etag or found.etag != calendar.token or is_short:
             await self._put(calendar, [WHOLE], [Resource(href=WHOLE, etag=found.etag, data=found.data)], window)
         await self._stand(calendar, found.etag, window)
+
+    def _is_new(self, calendar: CalendarRow, window: CopyWindow) -> bool:
+        """Tell whether all of it is to be read: there is no copy yet, or one that is meant in another time zone."""
+        return calendar.unfolded_until is None or calendar.zone != window.zone
+
+    def _is_short(self, calendar: CalendarRow) -> bool:
+        return calendar.unfolded_until is None or calendar.unfolded_until < self.clock() + AT_LEAST_AHEAD
 
     async def _put(
         self, calendar: CalendarRow, hrefs: Sequence[str], resources: Sequence[Resource], window: CopyWindow
@@ -140,7 +154,7 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
 
     async def _stand(self, calendar: CalendarRow, token: str, window: CopyWindow | None) -> None:
         """Note how far the copy of a calendar is."""
-        until = {} if window is None else {"unfolded_until": window.until}
+        until = {} if window is None else {"unfolded_until": window.until, "zone": window.zone}
         await self.db.repository(CalendarsRepository, calendar.owner_id).set_calendar(
             calendar.id, token=token, worked_at=self.clock(), **until
         )
@@ -183,7 +197,18 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
         return list(await self.db.repository(AppointmentsRepository, owner_id).etags(calendar_id))
 
 
-def _gone(changes: CollectionChanges, known: dict[str, str]) -> list[str]:
-    named = {one.href for one in changes.changed if not one.is_gone}
-    told = [one.href for one in changes.changed if one.is_gone and one.href in known]
-    return [href for href in known if href not in named] if changes.is_all else told
+def _gone(url: str, changes: CollectionChanges, known: dict[str, str]) -> list[str]:
+    """Return the resources of the copy that are there no more, or that the server names otherwise by now."""
+    named = {_place(url, one.href): one.href for one in changes.changed if not one.is_gone}
+    told = {_place(url, one.href) for one in changes.changed if one.is_gone}
+    places = {href: _place(url, href) for href in known}
+    return [
+        href
+        for href, place in places.items()
+        if (place not in named if changes.is_all else place in told) or named.get(place, href) != href
+    ]
+
+
+def _place(url: str, href: str) -> str:
+    """Return where a resource of this calendar is, however it is written."""
+    return unquote(urlsplit(urljoin(url, href)).path)

@@ -20,6 +20,7 @@ class CalendarAccountTable(Table):
     url: Mapped[str]
     username: Mapped[str] = mapped_column(default="")
     addresses: Mapped[str] = mapped_column(default="")
+    schedules: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     next_at: Mapped[datetime]
     worked_at: Mapped[datetime | None]
@@ -42,6 +43,7 @@ class CalendarTable(Table):
     access: Mapped[str]
     shared_as: Mapped[str] = mapped_column(default="")
     token: Mapped[str] = mapped_column(default="")
+    zone: Mapped[str] = mapped_column(default="")
     unfolded_until: Mapped[datetime | None]
     worked_at: Mapped[datetime | None]
 

@@ -12,18 +12,22 @@ from cortex.integrations.foreign.appointments.series import Window, dates_of, re
 TEXT_CHARACTERS = 4_000
 NAME_CHARACTERS = 500
 PEOPLE_MOST = 100
-EVENTS_MOST = 2_000  # of one resource: an address of a whole calendar holds all of it in one
+EVENTS_MOST = 20_000  # of one resource: an address of a whole calendar holds all of it in one
 LATE = "cannot be read as an appointment"
 
 
 def appointments_of(data: str, window: Window, zone: ZoneInfo) -> list[dict[str, Any]]:
-    """Each appointment of the resource, with its dates in the window. ValueError for what is no calendar."""
+    """Each appointment of the resource, with its dates in the window. ValueError for what is no calendar.
+
+    Of a whole calendar those alone that have any.
+    """
     moments = Moments(zone)
     by_uid: dict[str, list[Any]] = {}
     for calendar in Calendar.from_ical(data, multiple=True):
         for event in calendar.walk("VEVENT"):
             by_uid.setdefault(_text(event, "UID", NAME_CHARACTERS), []).append(event)
-    return [_appointment(uid, events, window, moments) for uid, events in list(by_uid.items())[:EVENTS_MOST]]
+    made = [_appointment(uid, events, window, moments) for uid, events in by_uid.items()]
+    return made if len(made) == 1 else [one for one in made if one.get("dates")][:EVENTS_MOST]
 
 
 def _appointment(uid: str, events: list[Any], window: Window, moments: Moments) -> dict[str, Any]:

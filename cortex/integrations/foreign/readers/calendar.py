@@ -10,6 +10,7 @@ from cortex.integrations.foreign.appointments.reading import appointments_of
 from cortex.integrations.foreign.appointments.series import Window
 from cortex.integrations.foreign.program import Emit, Source
 
+AT_ONCE = 200  # in one line of the answer
 FAULT = "This is no calendar that can be read."
 
 
@@ -20,6 +21,9 @@ def read(source: Source, emit: Emit) -> None:
     zone = ZoneInfo(order["zone"])
     for href, data in order["resources"]:
         try:
-            emit({"href": href, "appointments": appointments_of(data, window, zone)})
+            made = appointments_of(data, window, zone)
         except BROKEN:  # one resource that breaks the parser must not take the others with it
             emit({"href": href, "fault": FAULT})
+            continue
+        for start in range(0, len(made), AT_ONCE):
+            emit({"href": href, "appointments": made[start : start + AT_ONCE]})
