@@ -50,9 +50,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "appointment_dates",
-        sa.Column(
-            "appointment_id", sa.Text(), sa.ForeignKey("appointments.id", ondelete="CASCADE"), primary_key=True
-        ),
+        sa.Column("appointment_id", sa.Text(), sa.ForeignKey("appointments.id", ondelete="CASCADE"), primary_key=True),
         sa.Column("key", sa.Text(), primary_key=True),
         _owner(),
         _of("calendar_id", "calendars.id"),
