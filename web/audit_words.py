@@ -25,6 +25,8 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "budget.removed": "removed the budget of {}",
         "budget.set": "set the budget of {}",
         "calendar.connected": "connected calendars of {}",
+        "calendar.feed_made": "made a calendar address of reminders, jobs and tasks for {}",
+        "calendar.feed_removed": "took away the calendar address of {}",
         "calendar.removed": "removed the calendars of {}",
         "calendar.shared": "changed who sees the calendar {}",
         "call.intended": "called the tool {}",

@@ -46,6 +46,14 @@ DEEDS = (
         about="at a time, again and again",
         also="new schedule every day week cron automation",
     ),
+    Deed(title="Add an appointment", href="/calendar/new", icon="calendar", also="new event meeting date calendar"),
+    Deed(
+        title="Connect a calendar",
+        href="/calendar/accounts",
+        icon="plug",
+        about="Nextcloud, iCloud, an ICS address",
+        also="caldav google account",
+    ),
     Deed(title="Write a note", href="/notes", icon="note", also="new add", keys="g n"),
     Deed(title="Add a file", href="/files", icon="folder", also="upload new document photo picture"),
     Deed(

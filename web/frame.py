@@ -17,7 +17,7 @@ from web.render import Frame, NavEntry, SideGroup, SideItem, zone_of
 from web.toast import take
 
 CHAT = NavEntry(title="Chat", href="/c", icon="chat", order=0)  # the newest one
-TABS = ("/today", CHAT.href, "/tasks", "/more")
+TABS = ("/today", CHAT.href, "/tasks", "/calendar", "/more")
 
 
 async def frame_of(

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, cast
 from cortex.base import scan
 from cortex.base.web_address import host_ports
 from cortex.compose.foundation import Foundation
+from cortex.services.calendars.agenda import AgendaService
 from cortex.services.calendars.watch import CalendarWatch
+from cortex.services.timings import LazyReader
 
 if TYPE_CHECKING:
     from cortex.integrations.dav.server import DavServer
     from cortex.ports.calendars import Calendars
     from cortex.services.calendars.accounts import CalendarAccounts, DavConnection
+    from cortex.services.calendars.edits import CalendarEdits
+    from cortex.services.calendars.feed import CalendarFeed
     from cortex.services.calendars.sync import CalendarSync
 
 
@@ -55,6 +59,24 @@ class CalendarServices(Foundation):
             user_id=user_id,
         )
         return cast("Calendars", made)
+
+    @cached_property
+    def agenda(self) -> AgendaService:
+        return AgendaService(runtime=self.runtime, timings=LazyReader(), calendars_of=self.calendars_of)
+
+    @cached_property
+    def calendar_edits(self) -> "CalendarEdits":
+        made = scan.load("cortex.services.calendars.edits").CalendarEdits(
+            db=self.runtime.db, vault=self.vault, clock=self.runtime.clock, calendars_of=self.calendars_of
+        )
+        return cast("CalendarEdits", made)
+
+    @cached_property
+    def calendar_feed(self) -> "CalendarFeed":
+        made = scan.load("cortex.services.calendars.feed").CalendarFeed(
+            runtime=self.runtime, vault=self.vault, agenda=self.agenda
+        )
+        return cast("CalendarFeed", made)
 
 
 def _connected(server: "DavServer") -> "DavConnection":

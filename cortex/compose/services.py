@@ -200,6 +200,7 @@ class Services(TurnServices):
             runtime=self.runtime,
             approvals=self.approvals,
             weather=Weather(scope=self.scope, clock=self.runtime.clock),
+            agenda=self.agenda,
         )
 
     @cached_property

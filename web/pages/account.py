@@ -103,6 +103,7 @@ class LookForm(BaseModel):
     theme: str = ""
     density: str = ""
     text_size: str = ""
+    first_day: str = ""
     keys: str = ""
     engine: str = ""
     follows: str = ""

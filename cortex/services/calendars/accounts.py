@@ -22,14 +22,9 @@ from cortex.integrations.dav.server import DavServer, server_at
 from cortex.integrations.dav.values import Account, Collection, CollectionChanges, Resource
 from cortex.storage.appointments import AppointmentsRepository
 from cortex.storage.audit import AuditRepository
-from cortex.storage.calendars import (
-    Access,
-    CalendarAccountRow,
-    CalendarRow,
-    CalendarsRepository,
-    SharedAs,
-    account_key,
-)
+from cortex.storage.calendars import Access, CalendarsRepository, SharedAs, account_key
+from cortex.storage.calendars import CalendarAccountRow as CalendarAccountRow
+from cortex.storage.calendars import CalendarRow as CalendarRow
 from cortex.storage.db import Database
 from cortex.storage.secrets import SecretsRepository
 

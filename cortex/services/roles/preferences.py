@@ -16,6 +16,7 @@ from cortex.storage.preferences import PreferencesRepository as Rows
 
 Theme = Literal["auto", "light", "dark"]
 Density = Literal["normal", "dense"]
+FirstDay = Literal["monday", "sunday", "saturday"]
 TextSize = Literal["normal", "small", "large"]
 Origin = Literal["default", "yours"]
 DEFAULT_ROLE = "orchestrator"
@@ -27,8 +28,8 @@ class Preferences(Struct, frozen=True, kw_only=True):
     """The preferences in force for a person. None: not set on this level, so role and settings decide.
 
     `follows`: whether the page scrolls with an answer while it is written. `keys`: single-key shortcuts. `engine`:
-    whether tokens, tools and rounds stand under each answer; an admin's default is yes. `role`, `mode`,
-    `max_rounds`: what a new conversation starts with.
+    whether tokens, tools and rounds stand under each answer; an admin's default is yes. `first_day`: of a
+    week, None by the language of the browser. `role`, `mode`, `max_rounds`: what a new conversation starts with.
     """
 
     theme: Theme = "auto"
@@ -37,6 +38,7 @@ class Preferences(Struct, frozen=True, kw_only=True):
     follows: bool = False
     keys: bool = True
     engine: bool = False
+    first_day: FirstDay | None = None
     role: str = DEFAULT_ROLE
     mode: ToolMode | None = None
     max_rounds: int | None = None
@@ -47,6 +49,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "theme": get_args(Theme),
     "density": get_args(Density),
     "text_size": get_args(TextSize),
+    "first_day": get_args(FirstDay),
     "mode": get_args(ToolMode),
 }
 

@@ -13,7 +13,9 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from cortex.base.user import User
+from cortex.ports.calendars import Occasion
 from cortex.ports.channels import NoticeKind
+from cortex.services.calendars.agenda import AgendaService
 from cortex.services.runtime import Runtime
 from cortex.services.today.weather import Weather
 from cortex.services.turns.approval_weight import Weight
@@ -39,7 +41,8 @@ TRIES = (  # each works on an empty house, by whatever model
     "Add milk and eggs to my shopping list",
     "Every weekday at half past seven, read me my shopping list",
 )
-Part = Literal["asks", "due", "coming", "news"]
+LOOKED_AHEAD = timedelta(days=14)
+Part = Literal["asks", "due", "calendar", "coming", "news"]
 
 
 class DayAsk(Struct, frozen=True, kw_only=True):
@@ -50,12 +53,12 @@ class DayAsk(Struct, frozen=True, kw_only=True):
 
 
 class DueLine(Struct, frozen=True, kw_only=True):
-    """A task or a reminder that is due. `at`: when the reminder is due, None for a task; `day`: in the reader's zone.
+    """What the day holds. `at`: when, None for a task and for a whole day; `day`: in the reader's zone.
 
-    is_told: the reminder came due and waits for an answer.
+    is_told: the reminder came due and waits for an answer. `note`: of an appointment, until when, whose, and where.
     """
 
-    kind: Literal["task", "reminder"]
+    kind: Literal["task", "reminder", "appointment"]
     id: str
     text: str
     day: date
@@ -64,12 +67,14 @@ class DueLine(Struct, frozen=True, kw_only=True):
     is_late: bool = False
     is_told: bool = False
     is_tainted: bool = False
+    begins: datetime | None = None
+    note: str = ""
 
 
 class ComingLine(Struct, frozen=True, kw_only=True):
-    """A job or a reminder of a later day that comes next. `zone`: of the job, where that is not the reader's."""
+    """A job, a reminder or an appointment of a later day that comes next. `zone`: of the job, if not the reader's."""
 
-    kind: Literal["job", "reminder"]
+    kind: Literal["job", "reminder", "appointment"]
     id: str
     text: str
     at: datetime
@@ -109,6 +114,7 @@ class TodayService(Struct, frozen=True, kw_only=True):
     runtime: Runtime
     approvals: ApprovalsService
     weather: Weather
+    agenda: AgendaService
 
     async def of(self, user: User) -> Today:
         """The day as it stands now in this person's zone."""
@@ -125,12 +131,13 @@ class TodayService(Struct, frozen=True, kw_only=True):
         now = self.runtime.clock().astimezone(ZoneInfo(user.time_zone))
         nothing: tuple[Sequence[DueLine], int] = ((), 0)
         due, done = await part("due", self._due(user, now), nothing)
+        today, later = await part("calendar", self._calendar(user, now), ((), ()))
         return Today(
             day=now.date(),
             asks=await part("asks", self._asks(user), ()),
-            due=due,
+            due=sorted([*due, *today], key=_place)[:DUE_MOST],
             done=done,
-            coming=await part("coming", self._coming(user, now), ()),
+            coming=_first([*await part("coming", self._coming(user, now), ()), *later]),
             news=await part("news", self._news(user, now), ()),
             failed=tuple(failed),
             weather=await self.weather.of(user.id),
@@ -170,7 +177,18 @@ class TodayService(Struct, frozen=True, kw_only=True):
             if at is not None and at.astimezone(now.tzinfo).date() > now.date():
                 is_once = row.timing_kind == "at"
                 lines.append(ComingLine(kind="reminder", id=row.id, text=row.text, at=at, is_once=is_once))
-        return sorted(lines, key=lambda line: (line.at, line.id))[:COMING_MOST]
+        return _first(lines)
+
+    async def _calendar(self, user: User, now: datetime) -> tuple[Sequence[DueLine], Sequence[ComingLine]]:
+        """Return the appointments of the rest of the day, and the next ones of later days."""
+        tomorrow = datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
+        found = await self.agenda.appointments(user, now, now + LOOKED_AHEAD)
+        later = [
+            ComingLine(kind="appointment", id=one.id, text=one.title, at=one.starts_at, is_once=not one.repeats)
+            for one in found
+            if one.starts_at >= tomorrow
+        ]
+        return [_appointment(one, now) for one in found if one.starts_at < tomorrow], later[:COMING_MOST]
 
     async def _news(self, user: User, now: datetime) -> Sequence[NewsLine]:
         since = datetime.combine(now.date() - timedelta(days=1), EVENING, now.tzinfo)
@@ -228,6 +246,24 @@ def _reminder(row: ReminderRow, at: datetime, today: date) -> DueLine:
         is_told=row.state == "due",
         is_tainted=row.is_tainted,
     )
+
+
+def _appointment(one: Occasion, now: datetime) -> DueLine:
+    ends = one.ends_at.astimezone(now.tzinfo)
+    until = "" if one.day or ends.date() != now.date() else f"until {ends:%H:%M}"
+    return DueLine(
+        kind="appointment",
+        id=one.id,
+        text=one.title or "No title",
+        day=now.date(),
+        at=None if one.day else one.starts_at.astimezone(now.tzinfo),
+        begins=one.starts_at,
+        note=" · ".join(filter(None, (one.calendar.owner, until, one.place))),
+    )
+
+
+def _first(lines: Sequence[ComingLine]) -> Sequence[ComingLine]:
+    return sorted(lines, key=lambda line: (line.at, line.id))[:COMING_MOST]
 
 
 def _place(line: DueLine) -> tuple[date, bool, float]:
