@@ -70,7 +70,7 @@ class DayColumn(Struct, frozen=True, kw_only=True):
 
 
 class ShownDays(Struct, frozen=True, kw_only=True):
-    """Which days a view shows: so many from `begins` on, around the `day` that was asked for."""
+    """The days that a view shows: so many from `begins` on, around the `day` that was asked for."""
 
     view: View
     day: date
@@ -84,7 +84,7 @@ class ShownDays(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """What is shown, in words: November 2026, or 23 to 29 November."""
+        """Return what is shown, in words: November 2026, or 23 to 29 November."""
         if self.view == "day":
             return f"{weekday(self.day)} {long_day(self.day)}"
         if self.view == "month":

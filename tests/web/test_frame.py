@@ -75,7 +75,7 @@ async def test_the_stop_is_in_the_head_while_something_runs(house: Cortex, ada: 
 async def test_a_phone_has_its_places_below_every_page_but_a_chat(ada: Browser) -> None:
     jobs, chat = (await ada.get("/jobs")).text, (await ada.get("/c/new")).text
     places = jobs.partition('class="tabbar"')[2].partition("</nav>")[0]
-    assert [*re.findall(r'<a href="([^"]+)"', places)][-2:] == ["/tasks", "/more"]
+    assert [*re.findall(r'<a href="([^"]+)"', places)][-3:] == ["/tasks", "/calendar", "/more"]
     assert re.search(r'href="/more"\s+aria-current="true"', places), "what is not among them is reached by More"
     assert 'class="tabbar"' not in chat
     assert 'popovertarget="side"' in chat

@@ -22,7 +22,9 @@ from cortex.ports.agents import CodingTask
 from cortex.ports.loop import UndoOffer
 from cortex.services.jobs.forms import JobForm
 from cortex.services.tools.skills import SkillsService
+from cortex.storage.appointments import AppointmentDateRow, AppointmentRow, AppointmentsRepository
 from cortex.storage.approvals import ApprovalsRepository, GrantsRepository
+from cortex.storage.calendars import CalendarAccountRow, CalendarRow, CalendarsRepository
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.chat_shares import ChatSharesRepository
 from cortex.storage.coding import CodingRunsRepository
@@ -60,6 +62,7 @@ OPEN = {
     "/healthz",
     "/help/{guide}",  # for everybody who is logged in, and the same for all of them
     "/hooks/{address}",  # other programs, by a secret of the address
+    "/calendar/feed/{person}/{secret}.ics",  # likewise: only read
     "/mcp",  # other programs, by a token
     "/api/chat",
     "/api/embed",
@@ -127,6 +130,7 @@ OF_THE_HOUSE = {  # these are everybody's
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
     "notice_id delivery_id device_id token token_id reminder_id run_id coding_id journal_id entry_id fact_id list_id "
+    "account_id calendar_id appointment_id change_id person secret "
     "share_id snippet_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
@@ -145,6 +149,7 @@ OF_SOMETHING = {  # linked where there is something of the kind, or for an admin
     "/models/remove",
     "/memory/forget-all",
     "/reminders/clear",
+    "/calendar/feed/remove",
     "/admin/push-keys",
 }
 
@@ -340,6 +345,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "budget_id": budget.id,
         "coding_id": "coded:1",
         **await told_things(house, person),
+        **await calendar_things(house, user),
         "reminder_id": (await house.reminders.add(user, "dig truffles tomorrow at 9")).id,
         "run_id": await agent_run(house, person, conversation.id, turn_id),
         "case_id": (await db.repository(ToolCasesRepository).add("truffles", "truffler", "admin", (), user.id)).id,
@@ -390,6 +396,31 @@ async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str
             )
         )
     return made.id
+
+
+async def calendar_things(house: Cortex, user: User) -> dict[str, str]:
+    """A calendar with an appointment about truffles."""
+    now = house.runtime.clock()
+    account = CalendarAccountRow(
+        id="cal:1", owner_id=user.id, kind="ics", title="Truffles", url="https://truffles.example", username="",
+        addresses="", created_at=now, next_at=now + timedelta(days=1), worked_at=now, failure="", failures=0,
+    )  # fmt: skip
+    calendar = CalendarRow(
+        id="cal:2", owner_id=user.id, account_id=account.id, url="", name="Truffles", color="", can_write=False,
+        access="read", shared_as="", token="", unfolded_until=now, worked_at=now,
+    )  # fmt: skip
+    row = AppointmentRow(
+        id="cal:3", owner_id=user.id, calendar_id=calendar.id, href="x", etag="1", uid="x", title="Dig truffles",
+        place="", rule="", is_free=False, rest="{}",
+    )  # fmt: skip
+    date = AppointmentDateRow(
+        appointment_id=row.id, key="", owner_id=user.id, calendar_id=calendar.id, starts_at=now,
+        ends_at=now + timedelta(hours=1), day="", last_day="", title=None, place=None,
+    )  # fmt: skip
+    await house.runtime.db.repository(CalendarsRepository, user.id).add(account, [calendar])
+    await house.runtime.db.repository(AppointmentsRepository, user.id).replace(calendar.id, ["x"], [(row, [date])])
+    ids = {"account_id": account.id, "calendar_id": calendar.id, "appointment_id": row.id, "change_id": "change"}
+    return {**ids, "person": user.id, "secret": "secret"}
 
 
 async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
@@ -453,6 +484,8 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await house.notices.page(user.id),
         await house.devices.list(user),
         await db.repository(ActionLinksRepository, user.id).get(ids["token"]),
+        await house.calendar_accounts.list(user),
+        await db.repository(AppointmentsRepository, user.id).count(ids["calendar_id"]),
     ]
 
 

@@ -159,9 +159,10 @@ async def remove(visit: UserVisit, appointment_id: str, at: str = "", dates: str
 @router.post(ONE + "/answer")
 async def answer(visit: UserVisit, appointment_id: str, at: Text = "", choice: Text = "") -> Response:
     """Answer an invitation."""
+    edits = visit.services.calendar_edits
+    await _found(visit, appointment_id, at)
     if choice not in ANSWERS:
         raise UserError("Choose one of the answers.")
-    edits = visit.services.calendar_edits
     done = await edits.answer(visit.user, appointment_id, _moment(at), ANSWERS[choice])
     place = address(f"{HOME}/appointments/{appointment_id}", at=at)
     return visit.redirect(place, f"Answered: {done.title}", undo_href=undo_of(done.undo))

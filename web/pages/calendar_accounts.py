@@ -100,6 +100,9 @@ async def add_address(visit: UserVisit, ics: Text = "", title: Text = "") -> Res
 @router.post(HOME + "/calendars/{calendar_id}")
 async def save(visit: UserVisit, calendar_id: str, access: Text = "", shared_as: Text = "") -> Response:
     """Say what Cortex may do with a calendar, and what others here see of it."""
+    accounts = await visit.services.calendar_accounts.list(visit.user)
+    if not any(one.id == calendar_id for _, calendars in accounts for one in calendars):
+        raise NotFound("There is no such calendar.")
     if access not in ACCESS or shared_as not in SHARED:
         raise UserError("Choose one of the values of the list.")
     await visit.services.calendar_accounts.set_access(visit.user, calendar_id, ACCESS[access], SHARED[shared_as])
@@ -109,7 +112,8 @@ async def save(visit: UserVisit, calendar_id: str, access: Text = "", shared_as:
 @router.post(HERE + "/{account_id}/sync")
 async def sync(visit: UserVisit, account_id: str) -> Response:
     """Have the server asked now."""
-    await visit.services.calendar_accounts.refresh(visit.user, account_id)
+    row = await _account(visit, account_id)
+    await visit.services.calendar_accounts.refresh(visit.user, row.id)
     return visit.redirect(HERE, "Asking the server. Load the page again in a moment.")
 
 

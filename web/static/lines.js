@@ -3,7 +3,7 @@ const STAYS_MS = 4000, FOLDS_MS = 140, SWIPED_PX = 72;
 const $ = (selector, root = document) => root.querySelector(selector);
 const on = (type, act, options) => document.addEventListener(type, act, options);
 const say = words => { $('#sr').textContent = words; };
-const lines = () => [...document.querySelectorAll('[data-lines] .line:not(.line-add)')];
+const lines = () => [...document.querySelectorAll('[data-lines] .line:has(.ck)')];
 const AS_PART = { 'HX-Request': 'true', 'HX-Request-Type': 'partial' };
 
 // --- a tick shows at once; its line stays so that it can be taken back, then the list is fetched anew

@@ -37,7 +37,7 @@ class AgendaLine(Struct, frozen=True, kw_only=True):
 
 
 class Agenda(Struct, frozen=True, kw_only=True):
-    """What stands in a time, by its begin. `calendars`: those that are seen."""
+    """All that stands in a time, by its begin. `calendars`: those that are seen."""
 
     lines: Sequence[AgendaLine]
     calendars: Sequence[SeenCalendar] = ()

@@ -142,12 +142,12 @@ class CalendarEdits(Struct, frozen=True, kw_only=True):
         return await self._write(user, calendars, written, shown.occasion.title, at)
 
     async def undo(self, user: User, key: str) -> None:
-        """Have it as it was ahead of the last change. Conflict where that is not the last one any more."""
+        """Have it as it was ahead of the last change. NotFound where that is not the last one any more."""
         repository = self.db.repository(SecretsRepository, user.id)
         sealed = await repository.get(LAST)
         kept = json_of(await asyncio.to_thread(self.vault.unseal, sealed)) if sealed else {}
         if not kept or not secrets.compare_digest(str(kept.get("key")), key):
-            raise Conflict(TOO_LATE)
+            raise NotFound(TOO_LATE)
         written = msgspec.convert(kept["written"], Written)
         await _spoken(self.calendars_of(user.id).put_back(written, str(kept["version"])))
         await repository.remove(LAST)
@@ -164,7 +164,7 @@ class CalendarEdits(Struct, frozen=True, kw_only=True):
 
 
 def draft_of(form: AppointmentForm, zone: str) -> Draft:
-    """What a form wants written, in the wall time of this zone. UserError names the field."""
+    """Return what a form wants written, in the wall time of this zone. UserError names the field."""
     title = " ".join(form.title.split())
     if not 0 < len(title) <= TITLE_CHARACTERS:
         raise UserError(f"Give it a title of at most {TITLE_CHARACTERS} characters.", field="title")
@@ -254,7 +254,7 @@ def _time(typed: str, field: str) -> time:
 
 
 async def _spoken(asked: Awaitable[T]) -> T:
-    """What a calendar answers; what it refuses is said beside the form."""
+    """Return what a calendar answers; what it refuses is said beside the form."""
     try:
         return await asked
     except ServiceDown as error:

@@ -53,7 +53,7 @@ class DayAsk(Struct, frozen=True, kw_only=True):
 
 
 class DueLine(Struct, frozen=True, kw_only=True):
-    """What the day holds. `at`: when, None for a task and for a whole day; `day`: in the reader's zone.
+    """A line of what the day holds. `at`: when, None for a task and for a whole day; `day`: in the reader's zone.
 
     is_told: the reminder came due and waits for an answer. `note`: of an appointment, until when, whose, and where.
     """
