@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -50,12 +51,16 @@ def filled(house: Daemon, ada: Caller, server: DavServer) -> Iterator[Caller]:
             whole = event(f"{person}-w", "Oma visits", f"DTSTART;VALUE=DATE:{MONDAY + timedelta(days=5):%Y%m%d}")
             server.put(url, "whole", *whole, person=person)
             who.post("/calendar/accounts/server", address=server.base, username=person, password=PASSWORD)
-            poll(lambda who=who: "Up to date" in who.get("/calendar/accounts").text)
+            poll(partial(is_read, who))
         calendar = re.findall(r'action="(/calendar/calendars/\w+)"', ben.get("/calendar/accounts").text)[0]
         ben.post(calendar, access="write", shared_as="read")
         ada.post("/reminders", words=f"Blue bin on {DAY:%d %B %Y} at 20:00")
         ada.post("/jobs/new", name="List", prompt="Read.", when="every day at 7:30", kind="prompt")
         yield ada
+
+
+def is_read(who: Caller) -> bool:
+    return "Up to date" in who.get("/calendar/accounts").text
 
 
 PAGES = (

@@ -181,6 +181,21 @@ async def test_a_series_is_changed_by_its_date_or_as_a_whole(house: Cortex, ada:
     assert len([one for one in await runs(house, ada) if one.title == "Long run"]) >= 2
 
 
+async def test_a_new_title_leaves_a_series_in_its_own_zone(house: Cortex, ada: Browser, server: DavServer) -> None:
+    url, zone = server.make("zones"), "TZID=America/New_York"
+    call = event("z-1", "Call", f"DTSTART;{zone}:{DAY:%Y%m%d}T090000", "DURATION:PT1H", "RRULE:FREQ=WEEKLY;COUNT=30")
+    stands = server.put(url, "call", *call)
+    await connect(house, ada, server)
+    place = await place_of(ada, "Call")
+    whole = fields_of(await ada.get(place)) | {"title": "Call, weekly", "dates": "all"}
+    assert (await ada.post(place.partition("?")[0], **whole)).status_code == 303
+    assert f"DTSTART;{zone}:{DAY:%Y%m%d}T090000" in server.get(stands)
+    place = await place_of(ada, "Call, weekly")
+    later = fields_of(await ada.get(place)) | {"starts": "16:00", "ends": "17:00", "dates": "all"}
+    assert (await ada.post(place.partition("?")[0], **later)).status_code == 303
+    assert re.search(rf"DTSTART;{zone}:{DAY:%Y%m%d}T1[12]0000", server.get(stands)), "moved, in its own zone"
+
+
 async def runs(house: Cortex, who: Browser) -> list:  # type: ignore[type-arg]
     found = await house.agenda.appointments(who.user, around(DAY)[0], around(DAY)[1] + timedelta(days=5))
     return [one for one in found if "un" in one.title and one.calendar.name == "series"]

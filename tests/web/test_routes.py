@@ -5,7 +5,7 @@ are not there. A new route joins these tests by being there; one with a new kind
 import io
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -88,6 +88,7 @@ OPEN = {
     "/sw.js",
     "/offline",
 }
+DUG_AT = datetime(2026, 11, 28, 9, tzinfo=UTC)
 TRUFFLE_JOB = JobForm(name="Truffle hour", prompt="Dig.", when="every day at 7")
 FIELDS = {"version": "1", "by": "1", "text": "words", "choice": "deny", "name": "x", "title": "x", "mode": "auto"}
 
@@ -414,13 +415,13 @@ async def calendar_things(house: Cortex, user: User) -> dict[str, str]:
         place="", rule="", is_free=False, rest="{}",
     )  # fmt: skip
     date = AppointmentDateRow(
-        appointment_id=row.id, key="", owner_id=user.id, calendar_id=calendar.id, starts_at=now,
-        ends_at=now + timedelta(hours=1), day="", last_day="", title=None, place=None,
+        appointment_id=row.id, key="", owner_id=user.id, calendar_id=calendar.id, starts_at=DUG_AT,
+        ends_at=DUG_AT + timedelta(hours=1), day="", last_day="", title=None, place=None,
     )  # fmt: skip
     await house.runtime.db.repository(CalendarsRepository, user.id).add(account, [calendar])
     await house.runtime.db.repository(AppointmentsRepository, user.id).replace(calendar.id, ["x"], [(row, [date])])
-    ids = {"account_id": account.id, "calendar_id": calendar.id, "appointment_id": row.id, "change_id": "change"}
-    return {**ids, "person": user.id, "secret": "secret"}
+    ids = {"account_id": account.id, "calendar_id": calendar.id, "appointment_id": row.id, "change_id": "undo:nobody"}
+    return {**ids, "person": user.id, "secret": "feed:nobody"}
 
 
 async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
@@ -494,7 +495,10 @@ async def answers_to(person: Browser, paths: list[tuple[str, str]], ids: dict[st
     found = {}
     for method, path in paths:
         query = {"before": "9", "after": "0"} if method == "GET" else {}
-        answer = await person.http.request(method, filled(path, ids), params=query, data=FIELDS, timeout=PATIENCE_S)
+        query["at"] = DUG_AT.isoformat()
+        answer = await person.http.request(
+            method, filled(path, ids), params=query, data={**FIELDS, "at": query["at"]}, timeout=PATIENCE_S
+        )
         found[f"{method} {path}"] = answer.status_code
     return found
 
@@ -605,6 +609,7 @@ async def test_the_owner_does_find_them(house: Cortex, ada: Browser) -> None:
     missing = {}
     for path in named:
         if not path.endswith("/events"):
-            answer = await ada.http.get(filled(path, ids), params={"before": "9"}, follow_redirects=True)
+            query = {"before": "9", "at": DUG_AT.isoformat()}
+            answer = await ada.http.get(filled(path, ids), params=query, follow_redirects=True)
             missing[path] = answer.status_code
     assert {path: code for path, code in missing.items() if code != 200} == {}

@@ -16,7 +16,18 @@ HREF = "/help"
 NAV = NavEntry(
     title="Help", href=HREF, icon="book", order=90, under=MORE, about="How things work here, in guides to read."
 )
-USE = ("today", "chats", "notifications", "files", "memory", "journals", "your-data", "home-assistant", "talk")
+USE = (
+    "today",
+    "chats",
+    "calendar",
+    "notifications",
+    "files",
+    "memory",
+    "journals",
+    "your-data",
+    "home-assistant",
+    "talk",
+)
 RUN = ("proxies", "models", "local-models", "updating", "commands", "channels", "mcp", "security")
 # In a wheel they lie beside the pages, in a checkout in its `docs`.
 PLACES = (Path(__file__).parents[1] / "help", Path(__file__).parents[2] / "docs")

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from cortex.base.clock import Clock
 from cortex.base.crypto import Vault
-from cortex.base.errors import Conflict, NotFound, ServiceDown, ToolFailed, UserError
+from cortex.base.errors import ConfigError, Conflict, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.ids import derived_id
 from cortex.base.user import User
 from cortex.base.zone import local
@@ -119,12 +119,13 @@ class CalendarEdits(Struct, frozen=True, kw_only=True):
         shown = await self.find(user, id, at)
         if shown.version != version:
             raise Conflict(CHANGED)
-        draft = draft_of(form, user.time_zone)
-        if all_dates:
-            draft = _of_series(draft, shown, user.time_zone)
+        stands = msgspec.structs.replace(form_of(shown, user.time_zone), title=form.title)
+        draft, was = draft_of(form, user.time_zone), draft_of(stands, user.time_zone)
+        if (draft.starts, draft.ends) == (was.starts, was.ends):  # one of another zone keeps it
+            draft = msgspec.structs.replace(draft, starts=None, ends=None)
         calendars = self.calendars_of(user.id)
         written = await _spoken(calendars.ready_change(shown.occasion, draft, all_dates=all_dates))
-        return await self._write(user, calendars, written, form.title.strip(), begin_of(draft_of(form, user.time_zone)))
+        return await self._write(user, calendars, written, form.title.strip(), begin_of(draft))
 
     async def remove(self, user: User, id: str, at: datetime, *, all_dates: bool) -> MadeChange:
         """Take one date away, or all of it."""
@@ -145,7 +146,10 @@ class CalendarEdits(Struct, frozen=True, kw_only=True):
         """Have it as it was ahead of the last change. NotFound where that is not the last one any more."""
         repository = self.db.repository(SecretsRepository, user.id)
         sealed = await repository.get(LAST)
-        kept = json_of(await asyncio.to_thread(self.vault.unseal, sealed)) if sealed else {}
+        try:
+            kept = json_of(await asyncio.to_thread(self.vault.unseal, sealed)) if sealed else {}
+        except ConfigError as error:
+            raise NotFound(TOO_LATE) from error
         if not kept or not secrets.compare_digest(str(kept.get("key")), key):
             raise NotFound(TOO_LATE)
         written = msgspec.convert(kept["written"], Written)
@@ -215,25 +219,6 @@ def begin_of(draft: Draft) -> datetime | None:
 def json_of(text: str) -> Mapping[str, object]:
     """The object that a text holds."""
     return msgspec.json.decode(text, type=dict[str, object])
-
-
-def _of_series(draft: Draft, shown: ShownDate, zone: str) -> Draft:
-    """The draft with the begin of the whole series: moved by as much as this date is."""
-    if not draft.starts or not draft.ends or not shown.details.starts or not shown.occasion.key:
-        return draft
-    one = shown.occasion
-    first = datetime.fromisoformat(shown.details.starts)
-    if first.tzinfo is not None:
-        first = local(first, zone).replace(tzinfo=None)
-    was = datetime.fromisoformat(one.day) if one.day else local(one.starts_at, zone).replace(tzinfo=None)
-    starts, ends = datetime.fromisoformat(draft.starts), datetime.fromisoformat(draft.ends)
-    begins = first + (starts - was)
-    until = begins + (ends - starts)
-    if draft.is_all_day:
-        return msgspec.structs.replace(draft, starts=begins.date().isoformat(), ends=until.date().isoformat())
-    return msgspec.structs.replace(
-        draft, starts=begins.isoformat(timespec="minutes"), ends=until.isoformat(timespec="minutes")
-    )
 
 
 def _day(typed: str, field: str) -> date:

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from msgspec import Struct, field
 
 from cortex.base.crypto import Vault
-from cortex.base.errors import NotFound, Throttled
+from cortex.base.errors import ConfigError, NotFound, Throttled
 from cortex.base.rates import MINUTE, Rates
 from cortex.base.user import User
 from cortex.base.zone import midnight
@@ -77,7 +77,10 @@ class CalendarFeed(Struct, frozen=True, kw_only=True):
 
     async def _secret(self, owner_id: str) -> str:
         sealed = await self.runtime.db.repository(SecretsRepository, owner_id).get(KEPT_AS)
-        return await asyncio.to_thread(self.vault.unseal, sealed) if sealed else ""
+        try:
+            return await asyncio.to_thread(self.vault.unseal, sealed) if sealed else ""
+        except ConfigError:
+            return ""  # sealed under another key: a new address is made
 
     async def _text(self, user: User, now: datetime) -> str:
         since = midnight(now, user.time_zone)
