@@ -405,10 +405,12 @@ async def calendar_things(house: Cortex, user: User) -> dict[str, str]:
     account = CalendarAccountRow(
         id="cal:1", owner_id=user.id, kind="ics", title="Truffles", url="https://truffles.example", username="",
         addresses="", created_at=now, next_at=now + timedelta(days=1), worked_at=now, failure="", failures=0,
+        schedules=False,
     )  # fmt: skip
     calendar = CalendarRow(
         id="cal:2", owner_id=user.id, account_id=account.id, url="", name="Truffles", color="", can_write=False,
         access="read", shared_as="", token="", unfolded_until=now, worked_at=now,
+        zone="",
     )  # fmt: skip
     row = AppointmentRow(
         id="cal:3", owner_id=user.id, calendar_id=calendar.id, href="x", etag="1", uid="x", title="Dig truffles",
