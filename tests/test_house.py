@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LINES_MAX = 400  # a module is cut by idea; longer than this it holds more than one
 FUNCTION_LINES_MAX = 60
 TEMPLATE_WIDTH = 120  # as of Python
-WIDE_FUNCTIONS = 33  # functions of seven or more parameters; it only falls: what belongs together is one value
+WIDE_FUNCTIONS = 32  # functions of seven or more parameters; it only falls: what belongs together is one value
 WIDE = 7
 SMALL_MODULES = 61  # modules of fewer lines than SMALL_LINES; it only falls: what is one idea is one module
 SMALL_LINES = 40
@@ -169,7 +169,9 @@ def test_functions_take_few_parameters() -> None:
         f"{name(path)}:{node.lineno}"
         for path in modules()
         for node in ast.walk(tree(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _parameters(node.args) >= WIDE
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and _parameters(node.args) >= WIDE
+        and not any("tool(" in ast.unparse(one) for one in node.decorator_list)  # a model fills in what a tool takes
     ]
     assert len(wide) <= WIDE_FUNCTIONS, wide  # fewer: lower the number
 

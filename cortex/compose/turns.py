@@ -56,6 +56,7 @@ from cortex.services.reminders.due import DueReminders
 from cortex.services.scope import Opening, ToolScope, names_of
 from cortex.services.timings import LazyReader
 from cortex.services.tools.encoders import Encoders
+from cortex.services.tools.own_ports import OWN
 from cortex.services.tools.readiness import ToolReadiness
 from cortex.services.tools.settings import ToolSettingsService
 from cortex.services.tools.skill_files import SkillFiles
@@ -112,8 +113,8 @@ class TurnServices(CalendarServices):
 
     @property
     def wired(self) -> frozenset[str]:
-        """Names of all that tools may open here, but for what an admin sets up on a page."""
-        return names_of([*self.tool_clients, Discovery, Agents]) - self.integrations.ports
+        """Names of all that tools may open here, but for what an admin sets up on a page, or people for themselves."""
+        return names_of([*self.tool_clients, Discovery, Agents]) - self.integrations.ports - OWN.keys()
 
     @cached_property
     def tool_clients(self) -> Mapping[type[Any], Opening]:

@@ -14,6 +14,7 @@ class CalendarName(Struct, frozen=True, kw_only=True):
 
     `readers`: a key of it with those of the household who read what is written there, "" for nobody. `is_stale`: why
     its copy is old, in words. `invites`: its server sends invitations; else those who are named are told by nobody.
+    `is_outside`: others write it, and it is read from an address.
     """
 
     id: str
@@ -24,6 +25,7 @@ class CalendarName(Struct, frozen=True, kw_only=True):
     readers: str = ""
     is_stale: str = ""
     invites: bool = False
+    is_outside: bool = False
 
     @property
     def label(self) -> str:
@@ -35,7 +37,7 @@ class Occasion(Struct, frozen=True, kw_only=True):
     """One date of an appointment. `key`: which date of its series, "" for one that stands alone.
 
     `day`, `last_day`: of a whole day, its days as ISO dates, else "". Of a calendar where only busy times are seen the
-    title is "Busy", the place "" and `id` "".
+    title is "Busy", the place "" and `id` "". `has_organizer`: it names who invites to it, who may be another person.
     """
 
     id: str
@@ -49,6 +51,7 @@ class Occasion(Struct, frozen=True, kw_only=True):
     place: str = ""
     repeats: bool = False
     is_free: bool = False
+    has_organizer: bool = False
 
 
 class Person(Struct, frozen=True, kw_only=True):

@@ -63,6 +63,7 @@ class DateOfAppointment(Struct, frozen=True, kw_only=True):
     place: str
     rule: str
     is_free: bool
+    has_organizer: bool
 
 
 Read = tuple[AppointmentRow, Sequence[AppointmentDateRow]]
@@ -155,7 +156,9 @@ class AppointmentsRepository(Repository):
             func.coalesce(dates.title, AppointmentTable.title).label("title"),
             func.coalesce(dates.place, AppointmentTable.place).label("place"),
         ]
-        statement = select(*own, *said, AppointmentTable.rule, AppointmentTable.is_free).join(
+        # What others wrote into a text stands there with its quotation marks escaped: it cannot look like the key.
+        has_organizer = AppointmentTable.rest.contains('"organizer":', autoescape=True).label("has_organizer")
+        statement = select(*own, *said, AppointmentTable.rule, AppointmentTable.is_free, has_organizer).join(
             AppointmentTable, AppointmentTable.id == dates.appointment_id
         )
         return statement if calendar_ids is None else statement.where(dates.calendar_id.in_(calendar_ids))

@@ -64,7 +64,7 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
 class SeenCalendar(Struct, frozen=True, kw_only=True):
     """A calendar as one person sees it. `owner`: whose it is, "" for their own; `access`: what they may do with it.
 
-    `worked_at`: as of when its local copy is; `failure`: why it is no newer, or "".
+    `kind`: of its account; `worked_at`: as of when its local copy is; `failure`: why it is no newer, or "".
     """
 
     id: str
@@ -72,6 +72,7 @@ class SeenCalendar(Struct, frozen=True, kw_only=True):
     owner: str
     account_id: str
     account: str
+    kind: Literal["caldav", "ics"]
     url: str
     name: str
     color: str
@@ -160,6 +161,7 @@ class CalendarsRepository(Repository):
                 AccountTable.name.label("owner"),
                 CalendarAccountTable.title.label("account"),
                 CalendarAccountTable.schedules,
+                CalendarAccountTable.kind,
                 CalendarAccountTable.failure,
             )
             .join(CalendarAccountTable, CalendarAccountTable.id == CalendarTable.account_id)
@@ -218,3 +220,19 @@ class DueCalendarsRepository(SharedRepository):
     def _of_active(self, *columns: Any) -> Select[Any]:
         joined = select(*columns).join(AccountTable, AccountTable.id == CalendarAccountTable.owner_id)
         return joined.where(AccountTable.is_active)
+
+
+class CalendarSeersRepository(SharedRepository):
+    """The people who see a calendar here at all."""
+
+    @reading
+    async def owners(self) -> tuple[frozenset[str], bool]:
+        """Return whoever has a calendar that is on; and whether one of them is shared, which everybody sees."""
+        statement = (
+            select(CalendarTable.owner_id, CalendarTable.shared_as)
+            .join(AccountTable, AccountTable.id == CalendarTable.owner_id)
+            .where(CalendarTable.access != "off", AccountTable.is_active)
+            .distinct()
+        )
+        rows = (await self.session.execute(statement)).all()
+        return frozenset(row[0] for row in rows), any(row[1] for row in rows)

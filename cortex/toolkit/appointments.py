@@ -1,21 +1,31 @@
 """What appointments say to a model and to a person: when they are, what changes, and which hours are free. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from msgspec.structs import replace
 
+from cortex.base.errors import ToolFailed
 from cortex.base.ids import short
-from cortex.base.zone import local
+from cortex.base.zone import day_ends, local
 from cortex.ports.calendars import Details, Draft, Occasion
 from cortex.toolkit.context import Ctx
 
+_OFTEN = {"daily": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
 
-def timed(ctx: Ctx, draft: Draft, begins: datetime, length: timedelta, *, all_day: bool) -> Draft:
-    """The draft with its times: from then on, for so long, in the wall time of the user's zone."""
+
+def timed(
+    ctx: Ctx, draft: Draft, begins: datetime, length: timedelta, *, all_day: bool, last_day: date | None = None
+) -> Draft:
+    """The draft with its times: from then on, for so long or up to the last day, in the wall time of the user's zone.
+
+    ToolFailed where the last day comes before the first.
+    """
     here = local(begins, ctx.user.time_zone)
     if all_day:
-        last = here.date() + max(length - timedelta(days=1), timedelta())
+        last = last_day or here.date() + max(length - timedelta(days=1), timedelta())
+        if last < here.date():
+            raise ToolFailed(f"The last day, {last.isoformat()}, is before the first, {here.date().isoformat()}.")
         return replace(draft, starts=here.date().isoformat(), ends=last.isoformat(), is_all_day=True)
     ends = local(begins + length, ctx.user.time_zone)
     return replace(
@@ -24,6 +34,34 @@ def timed(ctx: Ctx, draft: Draft, begins: datetime, length: timedelta, *, all_da
         ends=ends.replace(tzinfo=None).isoformat(timespec="minutes"),
         zone=ctx.user.time_zone or "UTC",
     )
+
+
+def length_of(one: Occasion) -> timedelta:
+    """Return how long it takes; of whole days by their days, which are not all of 24 hours."""
+    if one.day:
+        return date.fromisoformat(one.last_day) - date.fromisoformat(one.day) + timedelta(days=1)
+    return one.ends_at - one.starts_at
+
+
+def rule_of(ctx: Ctx, repeat: str, every: int, until: date | None, begins: datetime, *, whole: bool) -> str | None:
+    """The rule of repetition as calendars write it; None for none. ToolFailed where it ends before it begins."""
+    if not repeat:
+        if until is not None or every != 1:
+            raise ToolFailed("Say in repeat how often it comes again.")
+        return None
+    parts = [f"FREQ={repeat.upper()}", f"INTERVAL={every}" if every > 1 else ""]
+    if until is not None:
+        if until < local(begins, ctx.user.time_zone).date():
+            raise ToolFailed(f"The series would end on {until.isoformat()}, before its first date.")
+        end = (day_ends(until, ctx.user.time_zone) or begins).astimezone(UTC) - timedelta(seconds=1)
+        parts.append(f"UNTIL={until:%Y%m%d}" if whole else f"UNTIL={end:%Y%m%dT%H%M%SZ}")
+    return ";".join(filter(None, parts))
+
+
+def rhythm(repeat: str, every: int, until: date | None) -> str:
+    """Return how often, in words."""
+    often = f"every {_OFTEN[repeat]}" if every == 1 else f"every {every} {_OFTEN[repeat]}s"
+    return f"{often} until {until.isoformat()}" if until else often
 
 
 def free_times(
@@ -49,21 +87,21 @@ def free_times(
 
 
 def when_of(draft: Draft) -> str:
-    """When it will be, in words."""
+    """Return when it will be, in words."""
     if draft.is_all_day:
         return str(draft.starts) if draft.starts == draft.ends else f"{draft.starts} to {draft.ends}"
     return f"{str(draft.starts).replace('T', ' ')} to {str(draft.ends)[11:]}"
 
 
 def news_of(draft: Draft) -> str:
-    """What changes, in words."""
+    """Return what changes, in words."""
     given = [f"{name} {value}" for name, value in (("title", draft.title), ("place", draft.place)) if value is not None]
     given += ["notes"] if draft.text is not None else []
     return ", ".join([*given, *([when_of(draft)] if draft.starts else [])])
 
 
 def span(ctx: Ctx, begins: datetime, ends: datetime) -> str:
-    """From when to when."""
+    """Return from when to when."""
     here, there = local(begins, ctx.user.time_zone), local(ends, ctx.user.time_zone)
     until = f"{there:%H:%M}" if there.date() == here.date() else f"{there:%a} {there.day} {there:%b} {there:%H:%M}"
     return f"{here:%a} {here.day} {here:%b} {here.year} {here:%H:%M} to {until}"
@@ -83,7 +121,7 @@ def line(ctx: Ctx, one: Occasion, *, is_several: bool) -> str:
 
 
 def said_of(one: Occasion, said: Details) -> list[str]:
-    """What else one says, in a line, or nothing."""
+    """Return what else one says, in a line, or nothing."""
     people = ", ".join(f"{each.name or each.address} ({each.answer})" for each in said.people[:10])
     parts = [f"invited: {people}" if people else "", f"by {said.organizer}" if said.is_invitation else "", said.note]
     told = "; ".join([*filter(None, parts), *([said.text[:500]] if said.text else [])])

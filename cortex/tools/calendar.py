@@ -1,28 +1,27 @@
 """The user's calendars, and what others let them see: look, find free time, add, change, take away, answer.
 
-A change is made ready ahead of the question and kept (`Ctx.target`), so what was asked about is what is written, once.
-Where others are invited their server tells them, so such a call says so (`tell_guests`) and asks.
+A change is made ready ahead of the question and kept (`aim`, `Ctx.target`), so what was asked about is what is written,
+once. Where others are invited their server tells them, so such a call says so (`tell_guests`) and asks.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
-from typing import Annotated, Any, Literal
+from datetime import date, timedelta
+from typing import Annotated, Any
 
 from msgspec import convert
 from msgspec.structs import replace
 from pydantic import Field
 
 from cortex.base.errors import Conflict, ToolFailed
-from cortex.base.ids import derived_id, is_named
 from cortex.base.record import as_dict
-from cortex.base.zone import day_begins, day_ends, local
-from cortex.ports.calendars import Answer, CalendarName, Calendars, Details, Draft, Occasion, Person, Written
+from cortex.base.zone import day_begins
+from cortex.ports.calendars import Answer, Calendars, Details, Occasion, Written
 from cortex.ports.loop import Readers
-from cortex.ports.schedule import Timings
-from cortex.toolkit.appointments import fact, free_times, line, news_of, said_of, span, timed, when_of
+from cortex.toolkit.appointment_changes import SEEN, Repeat, to_add, to_answer, to_change, to_remove
+from cortex.toolkit.appointments import free_times, line, said_of, span
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
+from cortex.toolkit.occasions import LOOKED, calendars_of, meant, named, today, writable
 from cortex.toolkit.spec import Output, Risk
 from cortex.toolkit.words import counted
 
@@ -30,19 +29,11 @@ SUMMARY = "calendars and appointments"
 NEEDS = ("Calendars", "Timings")
 ROLES = {"orchestrator": ("calendar",)}
 TESTED = "Radicale and Xandikos, the real servers"
-SAMPLES = {"calendar_add": {"title": "dentist", "starts": "tomorrow at 9"}}
-SHOWN = 60
-TITLE_CHARACTERS = 300
-TEXT_CHARACTERS = 4_000
-GUESTS_MOST = 20
-LOOKED = timedelta(days=400)
-NO_CALENDAR = "No calendar is connected. The user connects one on the page Calendar."
+SHOWN, SAID_OF = 60, 3
 Days = Annotated[int, Field(ge=1, le=92)]
 Minutes = Annotated[int, Field(ge=5, le=60 * 24 * 14)]
+Every = Annotated[int, Field(ge=1, le=60)]
 Hour = Annotated[int, Field(ge=0, le=24)]
-_ADDRESS = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,190}\.[^\s@,;<>\".]{2,24}")
-_RULES = {"daily": "FREQ=DAILY", "weekly": "FREQ=WEEKLY", "monthly": "FREQ=MONTHLY", "yearly": "FREQ=YEARLY"}
-Repeat = Literal["", "daily", "weekly", "monthly", "yearly"]
 
 
 @tool(words="Look at the calendar[ from {first}][, for {query}]", effect="read", reads_private=True)
@@ -57,10 +48,10 @@ async def calendar_list(
         query: Words in the title or place; looks a year ahead.
         calendar: Name of one calendar, or of a person.
     """
-    since = day_begins(first, ctx.user.time_zone) or _today(ctx)
+    since = day_begins(first, ctx.user.time_zone) or today(ctx)
     until = since + (LOOKED if query else timedelta(days=days))
-    names = await _names(ctx)
-    asked = {one.id for one in (_named(names, calendar) if calendar else names)}
+    names = await calendars_of(ctx)
+    asked = {one.id for one in (named(names, calendar) if calendar else names)}
     found = [one for one in await ctx.use(Calendars).between(since, until, words=query) if one.calendar.id in asked]
     stale = [
         f"{one.label} could not be reached lately: {one.is_stale}" for one in names if one.is_stale and one.id in asked
@@ -70,12 +61,18 @@ async def calendar_list(
     lines = [line(ctx, one, is_several=len(names) > 1) for one in found[:SHOWN]]
     if len(found) > SHOWN:
         lines.append(f"... and {len(found) - SHOWN} more: ask for fewer days, or by query.")
-    details = [await ctx.use(Calendars).details(one) for one in found[:3]] if len(found) <= 3 else []
-    lines += [line for one, said in zip(found, details, strict=False) for line in said_of(one, said)]
-    tainted = any(one.calendar.owner for one in found[:SHOWN]) or any(one.is_foreign for one in details)
+    said = {one.id: await ctx.use(Calendars).details(one) for one in found[:SHOWN] if _is_looked_into(one, found)}
+    if len(found) <= SAID_OF:
+        lines += [line for one in found for line in said_of(one, said.get(one.id, Details()))]
+    tainted = any(one.calendar.owner for one in found[:SHOWN]) or any(one.is_foreign for one in said.values())
     return Output(
         text="\n".join([*lines, *stale]), words=counted(len(found), "appointment"), is_tainted=tainted or bool(stale)
     )
+
+
+def _is_looked_into(one: Occasion, found: Sequence[Occasion]) -> bool:
+    """Tell whether more of it is read: it is one of few, or its words may be of somebody else."""
+    return bool(one.id) and (len(found) <= SAID_OF or one.has_organizer or one.calendar.is_outside)
 
 
 @tool(words="Find {minutes} free minutes[ from {first}]", effect="read", reads_private=True)
@@ -98,11 +95,11 @@ async def calendar_find(
         to_hour: Not later on a day.
         people: Names of others who must be free too.
     """
-    names = await _names(ctx)
+    names = await calendars_of(ctx)
     asked = [one for one in names if not one.owner]
     for person in people or []:
-        asked += _named(names, person)
-    since = day_begins(first, ctx.user.time_zone) or _today(ctx)
+        asked += named(names, person)
+    since = day_begins(first, ctx.user.time_zone) or today(ctx)
     until = since + timedelta(days=days)
     ids = {one.id for one in asked}
     busy = [one for one in await ctx.use(Calendars).between(since, until) if one.calendar.id in ids and not one.is_free]
@@ -124,14 +121,17 @@ def _to(arguments: Mapping[str, Any]) -> str:
 
 async def _read_there(ctx: Ctx, calendar: str = "", **_: Any) -> list[Readers]:
     """Return who else of the household reads the calendar that is written to."""
-    found = _writable(await _names(ctx), calendar)
-    return [Readers(key=found.readers, words=f"{found.name}, which others here see")] if found.readers else []
+    found = writable(await calendars_of(ctx), calendar)
+    return [Readers(key=found.readers, words=f"{found.name}, {SEEN}")] if found.readers else []
 
 
 async def _read_of(ctx: Ctx, appointment: str, day: date | None = None, **_: Any) -> list[Readers]:
-    found = await _find(ctx, appointment, day)
-    shown = found.calendar
-    return [Readers(key=shown.readers, words=f"{shown.name}, which others here see")] if shown.readers else []
+    shown = (await meant(ctx, appointment, day)).calendar
+    return [Readers(key=shown.readers, words=f"{shown.name}, {SEEN}")] if shown.readers else []
+
+
+async def _where_added(ctx: Ctx, **given: Any) -> str:
+    return str((await to_add(ctx, given))["aim"])
 
 
 @tool(
@@ -140,6 +140,7 @@ async def _read_of(ctx: Ctx, appointment: str, day: date | None = None, **_: Any
     risk_of=_asks,
     sends_to=_to,
     read_by=_read_there,
+    aim=_where_added,
 )
 async def calendar_add(
     ctx: Ctx,
@@ -147,7 +148,10 @@ async def calendar_add(
     starts: str,
     minutes: Minutes = 60,
     all_day: bool = False,
+    last_day: date | None = None,
     repeat: Repeat = "",
+    every: Every = 1,
+    until: date | None = None,
     place: str = "",
     notes: str = "",
     calendar: str = "",
@@ -159,33 +163,27 @@ async def calendar_add(
         title: What it is.
         starts: Such as tomorrow at 9, or 2026-12-01 16:00.
         minutes: How long.
-        all_day: A whole day; with minutes, several.
+        all_day: A whole day.
+        last_day: Last of several whole days.
         repeat: How often again.
+        every: 2 with weekly is every other week.
+        until: Last day of the series.
         place: Where.
         notes: More words.
         calendar: Name of the calendar; the first one when left out.
         guests: E-mail addresses to invite.
     """
-    calendars = ctx.use(Calendars)
-
-    async def ready() -> dict[str, Any]:
-        there = _writable(await _names(ctx), calendar)
-        begins = _moment(ctx, starts)
-        draft = Draft(
-            title=_bounded(title, TITLE_CHARACTERS, "title"),
-            place=_bounded(place, TITLE_CHARACTERS, "place") if place else None,
-            text=_bounded(notes, TEXT_CHARACTERS, "notes") if notes else None,
-            rule=_RULES.get(repeat) or None,
-            people=[Person(address=_guest(one)) for one in guests[:GUESTS_MOST]] if guests else None,
-        )
-        draft = timed(ctx, draft, begins, timedelta(minutes=minutes), all_day=all_day)
-        uid = f"{derived_id(ctx.call_id, 'appointment')}@cortex"
-        written = await calendars.ready_new(there.id, uid, draft)
-        at = when_of(draft)
-        return {"written": as_dict(written), "fact": f"{draft.title}, {at}, in {there.label}"}
-
-    target = await ctx.target(ready)
+    given = {
+        "title": title, "starts": starts, "minutes": minutes, "all_day": all_day, "last_day": last_day,
+        "repeat": repeat, "every": every, "until": until, "place": place, "notes": notes, "calendar": calendar,
+        "guests": guests,
+    }  # fmt: skip
+    target = await to_add(ctx, given)
     return await _written(ctx, target, "Added", "Take it out again")
+
+
+async def _where_changed(ctx: Ctx, **given: Any) -> str:
+    return str((await to_change(ctx, given))["aim"])
 
 
 @tool(
@@ -194,6 +192,7 @@ async def calendar_add(
     reads_private=True,
     risk_of=_asks,
     read_by=_read_of,
+    aim=_where_changed,
 )
 async def calendar_change(
     ctx: Ctx,
@@ -213,27 +212,23 @@ async def calendar_change(
         appointment: Its id, or words of its title.
         day: Its day now, where several have these words.
         title: New title.
-        starts: New time, such as Friday at 10.
+        starts: New time, such as Friday at 10; 11:00 is that on its day.
         minutes: New length.
         place: New place.
         notes: New notes.
         all_dates: The whole series, not one date.
         tell_guests: True where others are invited to it.
     """
+    given = {
+        "appointment": appointment, "day": day, "title": title, "starts": starts, "minutes": minutes, "place": place,
+        "notes": notes, "all_dates": all_dates, "tell_guests": tell_guests,
+    }  # fmt: skip
+    target = await to_change(ctx, given)
+    return await _written(ctx, target, "Changed", "Change it back")
 
-    async def ready() -> dict[str, Any]:
-        found, _ = await _changed(ctx, appointment, day, tell_guests=tell_guests)
-        draft = Draft(title=title, place=place, text=notes)
-        if starts is not None or minutes is not None:
-            length = timedelta(minutes=minutes) if minutes is not None else found.ends_at - found.starts_at
-            begins = _moment(ctx, starts) if starts is not None else found.starts_at
-            draft = timed(ctx, draft, begins, length, all_day=bool(found.day) and minutes is None)
-        if draft == Draft():
-            raise ToolFailed("Say what is to change: title, starts, minutes, place or notes.")
-        written = await ctx.use(Calendars).ready_change(found, draft, all_dates=all_dates)
-        return {"written": as_dict(written), "fact": f"{fact(ctx, found)}: {news_of(draft)}"}
 
-    return await _written(ctx, await ctx.target(ready), "Changed", "Change it back")
+async def _where_removed(ctx: Ctx, **given: Any) -> str:
+    return str((await to_remove(ctx, **given))["aim"])
 
 
 @tool(
@@ -243,6 +238,7 @@ async def calendar_change(
     reads_private=True,
     risk_of=_asks,
     read_by=_read_of,
+    aim=_where_removed,
 )
 async def calendar_remove(
     ctx: Ctx, appointment: str, day: date | None = None, all_dates: bool = False, tell_guests: bool = False
@@ -255,16 +251,22 @@ async def calendar_remove(
         all_dates: The whole series, not one date.
         tell_guests: True where others are invited to it.
     """
-
-    async def ready() -> dict[str, Any]:
-        found, _ = await _changed(ctx, appointment, day, tell_guests=tell_guests)
-        written = await ctx.use(Calendars).ready_removal(found, all_dates=all_dates or not found.key)
-        return {"written": as_dict(written), "fact": fact(ctx, found)}
-
-    return await _written(ctx, await ctx.target(ready), "Removed", "Put it back")
+    target = await to_remove(ctx, appointment, day, all_dates=all_dates, tell_guests=tell_guests)
+    return await _written(ctx, target, "Removed", "Put it back")
 
 
-@tool(words="Answer the invitation {appointment}: {answer}", idempotent=True, risk="high", reads_private=True)
+async def _who_is_answered(ctx: Ctx, **given: Any) -> str:
+    return str((await to_answer(ctx, **given))["aim"])
+
+
+@tool(
+    words="Answer the invitation {appointment}: {answer}",
+    idempotent=True,
+    risk="high",
+    reads_private=True,
+    reads_untrusted=True,
+    aim=_who_is_answered,
+)
 async def calendar_answer(ctx: Ctx, appointment: str, answer: Answer, day: date | None = None) -> str:
     """Accept or decline an invitation; its sender is told.
 
@@ -273,13 +275,7 @@ async def calendar_answer(ctx: Ctx, appointment: str, answer: Answer, day: date 
         answer: What to say.
         day: Its day, where several have these words.
     """
-
-    async def ready() -> dict[str, Any]:
-        found = await _find(ctx, appointment, day)
-        written = await ctx.use(Calendars).ready_answer(found, answer)
-        return {"written": as_dict(written), "fact": f"{answer}: {fact(ctx, found)}"}
-
-    return await _written(ctx, await ctx.target(ready), "Answered", "Take the answer back")
+    return await _written(ctx, await to_answer(ctx, appointment, answer, day), "Answered", "Take the answer back")
 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
@@ -299,90 +295,3 @@ async def _written(ctx: Ctx, target: dict[str, Any], said: str, label: str) -> s
         raise ToolFailed(f"{error.message} Look at it again first.") from error
     ctx.leave_undo(target=fact, before={"written": as_dict(written)}, expected=version, label=label)
     return f"{said}: {fact}"
-
-
-async def _changed(ctx: Ctx, appointment: str, day: date | None, *, tell_guests: bool) -> tuple[Occasion, Details]:
-    """The one that is meant, which may be changed; ToolFailed where others are invited and nobody said so."""
-    found = await _find(ctx, appointment, day)
-    said = await ctx.use(Calendars).details(found)
-    if said.is_invitation:
-        raise ToolFailed(f"{said.organizer} made this appointment: only they can change it. It can be answered.")
-    if said.people and not tell_guests:
-        names = ", ".join(one.name or one.address for one in said.people[:5])
-        raise ToolFailed(f"{names} are invited to it and will be told. Call again with tell_guests.")
-    return found, said
-
-
-async def _names(ctx: Ctx) -> Sequence[CalendarName]:
-    names = await ctx.use(Calendars).names()
-    if not names:
-        raise ToolFailed(NO_CALENDAR)
-    return names
-
-
-def _named(names: Sequence[CalendarName], wanted: str) -> list[CalendarName]:
-    """Those that a name means: a calendar's, or a person's; ToolFailed names what there is."""
-    key = wanted.strip().casefold()
-    for ways in ((one for one in names if key in (one.label.casefold(), one.name.casefold(), one.owner.casefold())),):
-        if found := list(ways):
-            return found
-    found = [one for one in names if key in one.label.casefold()]
-    if not found:
-        raise ToolFailed(f"There is no calendar {wanted!r}. There are: {', '.join(one.label for one in names)}.")
-    return found
-
-
-def _writable(names: Sequence[CalendarName], wanted: str) -> CalendarName:
-    found = [one for one in (_named(names, wanted) if wanted else names) if not one.owner]
-    open_ones = [one for one in found if one.access == "write"]
-    if not open_ones:
-        raise ToolFailed("Cortex may not write there: the user sets that on the page Calendar, Accounts.")
-    return open_ones[0]
-
-
-async def _find(ctx: Ctx, wanted: str, on: date | None) -> Occasion:
-    """The one date that is meant, the next one first; ToolFailed names the candidates when several fit."""
-    key = " ".join(wanted.casefold().split()).removeprefix("#")
-    if not key:
-        raise ToolFailed("Say which appointment: its id, or words of its title.")
-    since = day_begins(on, ctx.user.time_zone) or _today(ctx) - timedelta(days=1)
-    until = day_ends(on, ctx.user.time_zone) or since + LOOKED
-    rows = [one for one in await ctx.use(Calendars).between(since, until) if one.id]
-    ways = (
-        [row for row in rows if is_named(row.id, key)],
-        [row for row in rows if row.title.casefold() == key],
-        [row for row in rows if key in row.title.casefold()],
-        [row for row in rows if set(key.split()) <= set(row.title.casefold().split())],
-    )
-    hits = next((one for one in ways if one), [])
-    if not hits:
-        raise ToolFailed(f"No appointment to come is called {wanted!r}. calendar_list shows what there is.")
-    if len({one.id for one in hits}) > 1:
-        lines = "\n".join(line(ctx, one, is_several=False) for one in hits[:8])
-        raise ToolFailed(f"Several fit; say the id:\n{lines}", is_tainted=True)
-    return hits[0]
-
-
-def _moment(ctx: Ctx, words: str) -> datetime:
-    timings = ctx.use(Timings)
-    times = timings.following(timings.read(words, ctx.now, ctx.user.time_zone), ctx.now, 1)
-    if not times:
-        raise ToolFailed(f"{words!r} is in the past or never comes. Give a time to come, with its date if need be.")
-    return times[0]
-
-
-def _guest(text: str) -> str:
-    if not _ADDRESS.fullmatch(text.strip()):
-        raise ToolFailed(f"{text[:80]!r} is no e-mail address. Guests are invited by their addresses.")
-    return text.strip().lower()
-
-
-def _bounded(text: str, most: int, what: str) -> str:
-    words = text.strip()
-    if not 0 < len(words) <= most:
-        raise ToolFailed(f"The {what} of an appointment has 1 to {most} characters.")
-    return words
-
-
-def _today(ctx: Ctx) -> datetime:
-    return day_begins(local(ctx.now, ctx.user.time_zone).date(), ctx.user.time_zone) or ctx.now

@@ -35,6 +35,10 @@ SHIPPED = tools.load()
 NOTHING_TO_CHECK = {
     "nc_talk_history": "to know the room is to read what the question is about",
     "nc_talk_send": "its aim finds the room, and refuses what names none, ahead of the question",
+    **dict.fromkeys(
+        ("calendar_add", "calendar_answer", "calendar_change", "calendar_remove"),
+        "its aim makes the change ready, and refuses what cannot be, ahead of the question",
+    ),
 }
 LONG = "x" * 120_000
 
@@ -142,7 +146,7 @@ def test_every_tool_that_can_ask_has_a_check_or_a_reason_why_nothing_can_be_chec
     asking = {tool.name: tool for tool in SHIPPED.tools.values() if can_ask(tool)}
     unchecked = {name for name, tool in asking.items() if tool.check is None}
     assert unchecked == set(NOTHING_TO_CHECK)
-    assert asking["nc_talk_send"].aim is not None
+    assert [name for name in NOTHING_TO_CHECK if asking[name].aim is None] == ["nc_talk_history"]
 
 
 MAIL = {"to": "ben@example.org", "subject": "Hello", "text": "Come over."}

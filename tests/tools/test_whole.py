@@ -21,7 +21,7 @@ LOW, MEDIUM, HIGH = "low", "medium", "high"
 # What must never be less than this, whatever its file says. A new tool of these kinds may be added here, and need not.
 AT_LEAST = {
     HIGH: "http_post shell_exec cortex_restart cortex_update cron_add email_send nc_talk_send aider_run "
-    "claude_allow_dir",
+    "claude_allow_dir calendar_answer",
     MEDIUM: "web_search web_read http_fetch file_write ha_call_service ae_db_query ae_db_describe ae_db_show_view "
     "nc_talk_history spawn_agent agent_cancel",
 }
@@ -33,6 +33,7 @@ SETUPS = {
         "Nextcloud Talk is not set up. An admin can do it under Integrations.",
     },
     "coding": {"Coding agent is not set up. An admin can do it under Integrations."},
+    "calendar": {"No calendar is connected. Connect one on the page Calendar."},
 }
 ADMIN_ONLY = {"system", "coding"}  # categories that reach the machine itself
 MEMBER = {

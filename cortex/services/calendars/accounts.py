@@ -27,6 +27,7 @@ from cortex.storage.calendars import CalendarAccountRow as CalendarAccountRow
 from cortex.storage.calendars import CalendarRow as CalendarRow
 from cortex.storage.db import Database
 from cortex.storage.secrets import SecretsRepository
+from cortex.storage.tool_settings import ToolSettingsRepository
 
 ACCOUNTS_MOST = 10
 TITLE_CHARACTERS = 80
@@ -135,6 +136,7 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
             if shared != row.shared_as:
                 detail = {"calendar": calendar_id, "as": shared}
                 await repository(AuditRepository).add(user.id, "calendar.shared", row.name, detail)
+            await repository(ToolSettingsRepository).changed()
         if row.access == "off" != access:
             await self.refresh(user, row.account_id)
 
@@ -149,6 +151,7 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
             account = await repository(CalendarsRepository).account(account_id)
             await repository(CalendarsRepository).remove_account(account_id)
             await repository(AuditRepository).add(user.id, "calendar.removed", account.title, {"account": account_id})
+            await repository(ToolSettingsRepository).changed()
             await repository(SecretsRepository).remove(account_key(account_id))
 
     def _account(self, user: User, kind: Literal["caldav", "ics"], title: str, url: str) -> CalendarAccountRow:
@@ -181,6 +184,7 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
             if account.kind == "caldav" and same in {(one.kind, one.url, one.username) for one in known}:
                 raise Conflict("This account is connected already.")
             await calendars.add(account, rows)
+            await repository(ToolSettingsRepository).changed()  # whoever has a calendar is offered its tools
             await repository(SecretsRepository).put(account_key(account.id), sealed)
             detail = {"account": account.id, "kind": account.kind}
             await repository(AuditRepository).add(user.id, "calendar.connected", account.title, detail)

@@ -78,7 +78,9 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
             is_private=rest.is_private,
             is_tentative=rest.is_tentative,
             is_invitation=bool(rest.organizer) and rest.organizer not in account,
-            is_foreign=bool(occasion.calendar.owner) or (bool(rest.organizer) and rest.organizer not in account),
+            is_foreign=occasion.calendar.is_outside
+            or bool(occasion.calendar.owner)
+            or (bool(rest.organizer) and rest.organizer not in account),
         )
 
     async def ready_new(self, calendar_id: str, uid: str, draft: Draft) -> Written:
@@ -257,6 +259,7 @@ def _name(one: SeenCalendar) -> CalendarName:
         readers="" if not one.shared_as or one.owner else f"calendar:{one.id}:{one.shared_as}",
         is_stale=one.failure,
         invites=one.schedules,
+        is_outside=one.kind == "ics",
     )
 
 
@@ -274,4 +277,5 @@ def _occasion(calendar: SeenCalendar, row: DateOfAppointment) -> Occasion:
         place="" if is_busy else row.place,
         repeats=not is_busy and bool(row.key),
         is_free=row.is_free,
+        has_organizer=not is_busy and row.has_organizer,
     )

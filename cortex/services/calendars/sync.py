@@ -22,6 +22,7 @@ from cortex.storage.accounts import AccountsRepository
 from cortex.storage.appointments import AppointmentsRepository, Read
 from cortex.storage.calendars import CalendarAccountRow, CalendarRow, CalendarsRepository
 from cortex.storage.db import Database
+from cortex.storage.tool_settings import ToolSettingsRepository
 
 EVERY = timedelta(minutes=15)
 ADDRESS_EVERY = timedelta(hours=1)
@@ -172,6 +173,8 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
                     await calendars.set_calendar(row.id, name=found[url].name, color=found[url].color)
             new = [calendar_row(account, one, new_id(self.clock)) for url, one in found.items() if url not in known]
             await calendars.add_calendars(new)
+            if new or known.keys() - found.keys():
+                await repository(ToolSettingsRepository).changed()
 
     async def _book(self, account: CalendarAccountRow, failure: str) -> None:
         now = self.clock()

@@ -17,6 +17,7 @@ from cortex.selection.types import META, Snapshot
 from cortex.services.integrations.access import NO_ACCESS, PortAccess
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.tools.edits import NO_EDITS, Edits, Sending
+from cortex.services.tools.own_ports import with_own_ports
 from cortex.services.tools.own_weights import is_loaded, with_own_model
 from cortex.services.tools.words import read_description, shipped_examples, words_of
 from cortex.storage.audit import AuditRepository
@@ -39,7 +40,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
     off: nobody has these; outward_off: those of them that were switched off all at once.
 
     `refit`: the fitted model of its own that is in force, None = the shipped one. `access`: what the outside systems
-    that are set up open to whom.
+    that are set up, and what people connect for themselves, open to whom.
     """
 
     number: int = 0
@@ -195,7 +196,7 @@ class ToolSettingsService:
                 descriptions={each.tool: each.description for each in found if each.description is not None},
             ),
             refit=await self._db.repository(RefitsRepository).in_force(),
-            access=await self._integrations.access(),
+            access=await with_own_ports(await self._integrations.access(), self._db),
         )
 
     async def _outward_off(self) -> frozenset[str]:

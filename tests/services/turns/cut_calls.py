@@ -28,6 +28,7 @@ from cortex.integrations.sandbox import Sandbox
 from cortex.ports.agents import AllowedFolders, CodingAgent
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push, Talk
+from cortex.services.calendars.accounts import CalendarAccounts
 from cortex.services.integrations.integrations import Integrations
 from cortex.services.runtime import Runtime
 from cortex.services.scope import Opening
@@ -38,11 +39,12 @@ from cortex.storage.turns import NOTHING_READ, NewTurn, TurnsRepository
 from tests.databases import copy_home, every_row, house_settings, is_on_postgresql
 from tests.living_house import peopled_home
 from tests.plain_clients import Folders, Letters, MemoryCoder, Phones, PlainMemory
+from tests.plain_dav import PlainDav
 from tests.services.turns.admin_turn import admin_turn
 from tests.still_clock import StillClock
 
 TURN, PLACE = "turn:1", "here"
-FRESH_ID = re.compile(r"\b[0-9a-z]{26}\b")  # another one in each house
+FRESH_ID = re.compile(r"\b[0-9a-z]{26}\b|\bgAAAAA[\w=-]+")  # another one in each house, and so is what is sealed
 COUNTED = re.compile(r"(?<='position': )\d+" if is_on_postgresql() else "(?!)")  # a sequence counts what was undone too
 
 
@@ -162,6 +164,11 @@ class CutServices(Services):
     """The services, with clients that outlive the process."""
 
     clients: Mapping[type[Any], object]
+    dav: PlainDav
+
+    @cached_property
+    def calendar_accounts(self) -> CalendarAccounts:
+        return replace(super().calendar_accounts, connect=lambda _: Cut(self.dav))
 
     @cached_property
     def integrations(self) -> Integrations:
@@ -186,6 +193,7 @@ class World:
     user: User
     clock: StillClock
     runs: Runs = field(default_factory=Runs)
+    dav: PlainDav = field(default_factory=PlainDav)
     clients: Mapping[type[Any], object] = field(
         default_factory=lambda: {
             Memory: PlainMemory(),
@@ -215,7 +223,7 @@ class World:
             ticks_s=lambda: 0.0,
         )
         made = CutServices(runtime, sandbox=Sandbox(home=self.home), is_boxed=False, log_book=LogBook())
-        made.clients = self.clients
+        made.clients, made.dav = self.clients, self.dav
         return made
 
     async def stands(self) -> list[str]:
@@ -226,7 +234,7 @@ class World:
             if path.is_file() and self.user.id in path.parts and not path.name.startswith(".")
         ]
         rows = await every_row(self.db)
-        lines = (*rows, *files, str(self.runs), str(self.clients))
+        lines = (*rows, *files, str(self.runs), str(self.clients), str(self.dav))
         return sorted(COUNTED.sub("#", FRESH_ID.sub("#", line)) for line in lines)
 
 

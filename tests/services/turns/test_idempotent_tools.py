@@ -19,17 +19,23 @@ import pytest
 
 from cortex.agent.refusals import UNKNOWN
 from cortex.base.messages import ToolCall
+from cortex.integrations.dav.values import Collection
 from cortex.ports.aether import Journals
 from cortex.ports.agents import Agents
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail
 from cortex.ports.schedule import Jobs, Reminders, Timing
+from cortex.services.calendars.accounts import calendar_row
 from cortex.storage.accounts import AccountsRepository
+from cortex.storage.calendars import CalendarAccountRow, CalendarsRepository, account_key
 from cortex.storage.home import Home
 from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.secrets import SecretsRepository
 from cortex.storage.tasks import TasksRepository
 from cortex.toolkit.page import mark_of
+from tests.dav_servers import event
 from tests.plain_clients import Letters
+from tests.plain_dav import HOME
 from tests.services.turns.cut_calls import REGISTRY, TURN, CutCall, Killed, World, world
 from tests.sharing import share
 
@@ -97,6 +103,25 @@ async def passage(made: World) -> None:
     await opened(made, Home).write("files/list.txt", "one\n# end\n")
 
 
+async def calendar(made: World) -> None:
+    """On a calendar server that the person has connected: one of their own, and one to which another invites them."""
+    at = ["DTSTART:20261201T090000Z", "DURATION:PT1H"]
+    made.dav.hold("dentist", *event("dentist", "Dentist", *at))
+    organizer, me = "ORGANIZER:mailto:karim@example.org", "ATTENDEE:mailto:ada@example.org"
+    made.dav.hold("budget", *event("budget", "Budget", *at, organizer, me))
+    life, now = made.life(), made.clock()
+    # Not by the form: what is made of these ids would be another in each house.
+    account = CalendarAccountRow(
+        id="account-1", owner_id=made.user.id, kind="caldav", title="dav.example.org", url="https://dav.example.org",
+        username="ann", addresses="ada@example.org", created_at=now, next_at=now, worked_at=now, failure="", failures=0,
+    )  # fmt: skip
+    async with made.db.transaction(made.user.id) as repository:
+        row = calendar_row(account, Collection(url=HOME, name="Home"), "calendar-1")
+        await repository(CalendarsRepository).add(account, [row])
+        await repository(SecretsRepository).put(account_key(account.id), life.vault.seal('"tulip-quarry"'))
+    await life.calendar_sync.sync(made.user.id, account.id)
+
+
 def page(path: str) -> Prepare:
     """A page with words from outside."""
 
@@ -121,6 +146,10 @@ CASES: dict[str, Case] = SAMPLES | {
     "agent_cancel": Case(arguments={"agent": "compare"}, before=agent),
     "agent_notes_clear": Case(before=page("agent_notes/admin.md")),
     "agent_notes_write": Case(arguments={"text": "likes coffee"}, before=page("agent_notes/admin.md")),
+    "calendar_add": Case(arguments={"title": "vet", "starts": "2026-12-02 09:00"}, before=calendar),
+    "calendar_answer": Case(arguments={"appointment": "budget", "answer": "accepted"}, before=calendar),
+    "calendar_change": Case(arguments={"appointment": "dentist", "starts": "11:00"}, before=calendar),
+    "calendar_remove": Case(arguments={"appointment": "dentist"}, before=calendar),
     "cron_remove": Case(arguments={"job": "news"}, before=jobs),
     "cron_toggle": Case(arguments={"job": "news", "enabled": False}, before=jobs),
     "file_write": Case(

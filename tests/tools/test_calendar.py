@@ -1,0 +1,164 @@
+"""Calendars from the chat: which calendar, which date and which time words mean, and what is free."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from cortex.base.errors import ToolFailed
+from cortex.base.user import User
+from cortex.base.zone import moment
+from cortex.ports.calendars import CalendarName, Calendars, Details, Occasion
+from cortex.ports.schedule import Timings
+from cortex.services.timings import LazyReader
+from cortex.toolkit.appointments import rule_of
+from cortex.toolkit.occasions import day_of, meant, moment_of, named, writable
+from tests.tool_world import World
+
+NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)  # in Berlin Friday, 23:30
+OWN = CalendarName(id="own", name="Home", access="write")
+READ_ONLY = CalendarName(id="holidays", name="Holidays", access="read")
+BENS = CalendarName(id="bens", name="Home", owner="Ben", access="read")
+
+
+def on(day: int, hour: int = 9, *, id: str = "", title: str = "Piano", calendar: CalendarName = OWN) -> Occasion:
+    """An hour of November 2026."""
+    begins = datetime(2026, 11, day, hour, tzinfo=UTC)
+    ends = begins + timedelta(hours=1)
+    return Occasion(id=id or title.lower(), key="", calendar=calendar, starts_at=begins, ends_at=ends, title=title)
+
+
+@dataclass
+class HeldCalendars:
+    """What somebody sees: these calendars with these dates."""
+
+    calendars: Sequence[CalendarName] = (OWN, READ_ONLY, BENS)
+    dates: list[Occasion] = field(default_factory=list)
+
+    async def names(self) -> Sequence[CalendarName]:
+        return self.calendars
+
+    async def between(self, since: datetime, until: datetime, *, words: str = "") -> Sequence[Occasion]:
+        found = [one for one in self.dates if one.starts_at < until and one.ends_at > since]
+        return sorted((one for one in found if words.casefold() in one.title.casefold()), key=lambda one: one.starts_at)
+
+    async def details(self, occasion: Occasion) -> Details:
+        return Details(is_foreign=bool(occasion.calendar.owner))
+
+
+@pytest.fixture
+def held(world: World) -> HeldCalendars:
+    calendars = HeldCalendars()
+    world.wired |= {Calendars: calendars, Timings: LazyReader()}
+    return calendars
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("11:00", "2026-11-21 11:00"),
+        ("23:45", "2026-11-20 23:45"),
+        ("at 9", "2026-11-21 09:00"),
+        ("at 2", "2026-11-21 14:00"),
+        ("02:30", "2026-11-21 02:30"),
+        ("12 am", "2026-11-21 00:00"),
+        ("12 pm", "2026-11-21 12:00"),
+        ("7:15 pm", "2026-11-21 19:15"),
+        ("tomorrow at 9", "2026-11-21 09:00"),
+        ("2026-12-01T16:00", "2026-12-01 16:00"),
+        ("Friday at 10", "2026-11-27 10:00"),
+    ],
+)
+async def test_a_time_is_meant_by_the_clock_of_the_user(
+    world: World, held: HeldCalendars, ann: User, words: str, meant: str
+) -> None:
+    assert moment(moment_of(world.ctx(ann), words), "Europe/Berlin") == meant
+
+
+async def test_a_time_alone_is_one_of_the_day_that_is_spoken_of(world: World, held: HeldCalendars, ann: User) -> None:
+    found = moment_of(world.ctx(ann), "11:00", on=date(2026, 12, 4))
+    assert moment(found, "Europe/Berlin") == "2026-12-04 11:00"
+    with pytest.raises(ToolFailed, match="in the past"):
+        moment_of(world.ctx(ann), "11:00", on=date(2026, 11, 20))
+
+
+@pytest.mark.parametrize("words", ["2026-11-19 9:00", "every Tuesday at 9", "25:00", "soon"])
+async def test_what_is_past_or_no_time_is_refused(world: World, held: HeldCalendars, ann: User, words: str) -> None:
+    with pytest.raises(ToolFailed):
+        moment_of(world.ctx(ann), words)
+
+
+async def test_whole_days_may_begin_today(world: World, held: HeldCalendars, ann: User) -> None:
+    ctx = world.ctx(ann)
+    days = [moment(day_of(ctx, words), "Europe/Berlin")[:10] for words in ("today", "2026-11-20", "tomorrow")]
+    assert days == ["2026-11-20", "2026-11-20", "2026-11-21"]
+    for words in ("2026-11-19", "2026-13-01"):
+        with pytest.raises(ToolFailed):
+            day_of(ctx, words)
+
+
+async def test_of_a_series_the_next_date_is_meant(world: World, held: HeldCalendars, ann: User) -> None:
+    held.dates = [on(20), on(27), on(25, title="Dentist")]
+    ctx = world.ctx(ann)
+    assert (await meant(ctx, "piano", None)).starts_at.day == 27, "the one of today is over"
+    assert (await meant(ctx, "piano", date(2026, 11, 20))).starts_at.day == 20
+
+
+async def test_ones_own_is_meant_before_anothers(world: World, held: HeldCalendars, ann: User) -> None:
+    held.dates = [on(23, id="theirs", calendar=BENS), on(27, id="own")]
+    ctx = world.ctx(ann)
+    assert (await meant(ctx, "piano", None)).id == "own"
+    held.dates.append(on(28, id="other"))
+    with pytest.raises(ToolFailed, match="Several fit") as caught:
+        await meant(ctx, "piano", None)
+    assert caught.value.is_tainted
+    held.dates = []
+    with pytest.raises(ToolFailed, match="to come is called 'piano'"):
+        await meant(ctx, "piano", None)
+
+
+async def test_a_calendar_is_found_by_its_name_or_its_person(held: HeldCalendars) -> None:
+    names = held.calendars
+    assert [one.id for one in named(names, "ben")] == ["bens"]
+    assert [one.id for one in named(names, "home (ben)")] == ["bens"]
+    assert [one.id for one in named(names, "holi")] == ["holidays"]
+    assert writable(names, "").id == "own"
+    for wanted in ("holidays", "ben"):
+        with pytest.raises(ToolFailed, match="may not write"):
+            writable(names, wanted)
+    with pytest.raises(ToolFailed, match="There are: Home, Holidays, Home"):
+        named(names, "work")
+
+
+async def test_all_who_are_asked_must_be_free(world: World, held: HeldCalendars, ann: User) -> None:
+    held.dates = [on(23, 8), on(23, 11, calendar=BENS)]
+    given = {"first": "2026-11-23", "days": 1, "from_hour": 9, "to_hour": 13}
+    alone = await world.text(ann, "calendar_find", **given)
+    assert alone == "Free:\n- Mon 23 Nov 2026 10:00 to 13:00"
+    both = await world.text(ann, "calendar_find", **given, people=["Ben"])
+    assert both == "Free:\n- Mon 23 Nov 2026 10:00 to 12:00"
+
+
+async def test_what_others_wrote_taints_and_ones_own_does_not(world: World, held: HeldCalendars, ann: User) -> None:
+    held.dates = [on(23)]
+    assert not (await world.run(world.ctx(ann), "calendar_list")).is_tainted
+    held.dates.append(on(24, calendar=BENS))
+    assert (await world.run(world.ctx(ann), "calendar_list")).is_tainted
+
+
+async def test_without_a_calendar_it_says_where_to_get_one(world: World, held: HeldCalendars, ann: User) -> None:
+    held.calendars = ()
+    with pytest.raises(ToolFailed, match="page Calendar"):
+        await world.text(ann, "calendar_list")
+
+
+async def test_a_series_ends_with_its_last_day_in_the_zone_of_the_user(world: World, ann: User) -> None:
+    ctx, begins = world.ctx(ann), datetime(2026, 12, 1, 8, tzinfo=UTC)
+    until = date(2026, 12, 15)
+    assert rule_of(ctx, "weekly", 2, until, begins, whole=False) == "FREQ=WEEKLY;INTERVAL=2;UNTIL=20261215T225959Z"
+    assert rule_of(ctx, "daily", 1, until, begins, whole=True) == "FREQ=DAILY;UNTIL=20261215"
+    assert rule_of(ctx, "", 1, None, begins, whole=False) is None
+    for repeat, every, last in (("", 2, None), ("", 1, until), ("weekly", 1, date(2026, 11, 30))):
+        with pytest.raises(ToolFailed):
+            rule_of(ctx, repeat, every, last, begins, whole=False)
