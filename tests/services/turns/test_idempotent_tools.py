@@ -114,6 +114,7 @@ async def calendar(made: World) -> None:
     account = CalendarAccountRow(
         id="account-1", owner_id=made.user.id, kind="caldav", title="dav.example.org", url="https://dav.example.org",
         username="ann", addresses="ada@example.org", created_at=now, next_at=now, worked_at=now, failure="", failures=0,
+        schedules=True,
     )  # fmt: skip
     async with made.db.transaction(made.user.id) as repository:
         row = calendar_row(account, Collection(url=HOME, name="Home"), "calendar-1")
