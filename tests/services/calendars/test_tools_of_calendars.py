@@ -158,7 +158,9 @@ async def test_what_was_allowed_is_what_is_written(
     turn = await house.cortex.chat.send_message(house.admin, cid, "please")
     request = await house.until(cid, "approval", turn=turn, state="asked")
     assert request.payload["destination"] == "Home: Tea, 2026-11-28 13:30 to 14:30, in Home; invited: " + KARIM
-    house.cortex.runtime.clock.forward(minutes=10)
+    clock = house.cortex.runtime.clock
+    assert isinstance(clock, StillClock)
+    clock.forward(minutes=10)
     await house.cortex.approvals.answer(house.admin, request.payload["approval"], "once")
     await house.until(cid, "turn.end", turn=turn)
     assert await dates(house) == ["Dentist 12-01 10:00-11:00", "Tea 11-28 13:30-14:30"]
