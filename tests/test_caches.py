@@ -69,6 +69,7 @@ EXCUSES = {
     "cortex/services/tools/front_matters.py: UserFrontMatters._known": "of one look at a person's skills",
     "cortex/services/tools/plugins.py: Plugins._loaded": "the packages that are installed",
     "cortex/storage/db.py: a cache within _opener": "the repositories of one transaction",
+    "cortex/storage/messages.py: _adding": "two at most: for PostgreSQL, and for SQLite",
     "cortex/storage/repository.py: selected": "the values and tables of the program",
     "cortex/toolkit/context.py: Ctx.private_looks": "of one call",
     "cortex/toolkit/context.py: Ctx.undo_notes": "of one call",
