@@ -20,7 +20,6 @@ SHRINKS = {"pop", "popitem", "popleft", "clear", "discard", "remove", "differenc
 
 # What grows and has no end that its text shows, each with what bounds it.
 EXCUSES = {
-    "cortex/storage/messages.py: _adding": "one for each kind of database",
     "cortex/agent/react.py: _Run.seen": "of one turn",
     "cortex/base/log.py: SecretFilter._values": "the secrets of the settings",
     "cortex/base/tokens.py: _counter": "one entry: the function, once it is loaded",
