@@ -15,6 +15,7 @@ class PlainDav:
 
     resources_by_url: dict[str, tuple[str, str]] = field(default_factory=dict)
     writes: int = 0
+    can_write: bool = True
 
     def hold(self, name: str, *lines: str) -> None:
         """Have an appointment there, as another program wrote it."""
@@ -22,7 +23,9 @@ class PlainDav:
         self._write(f"{HOME}{name}.ics", body)
 
     async def account(self) -> Account:
-        return Account(collections=[Collection(url=HOME, name="Home")], addresses=["ada@example.org"])
+        return Account(
+            collections=[Collection(url=HOME, name="Home", can_write=self.can_write)], addresses=["ada@example.org"]
+        )
 
     async def changes(self, url: str, token: str) -> CollectionChanges:
         found = [Changed(href=href, etag=etag) for href, (etag, _) in self.resources_by_url.items()]

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable, NotFound
 from cortex.base.ids import new_id
-from cortex.integrations.dav.values import CollectionChanges, Resource
+from cortex.integrations.dav.values import Collection, CollectionChanges, Resource
 from cortex.ports.foreign import ForeignReader
 from cortex.services.calendars.accounts import CalendarAccounts, DavConnection, calendar_row
 from cortex.services.calendars.copy import AT_LEAST_AHEAD, CopyWindow, read_resources, rows_of, window_at
@@ -169,8 +169,8 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
             for url, row in known.items():
                 if url not in found:
                     await calendars.remove_calendar(row.id)
-                elif (found[url].name, found[url].color, found[url].can_write) != (row.name, row.color, row.can_write):
-                    await calendars.set_calendar(row.id, name=found[url].name, color=found[url].color)
+                elif values := _renewed(row, found[url]):
+                    await calendars.set_calendar(row.id, **values)
             new = [calendar_row(account, one, new_id(self.clock)) for url, one in found.items() if url not in known]
             await calendars.add_calendars(new)
             if new or known.keys() - found.keys():
@@ -198,6 +198,14 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
 
     async def _hrefs(self, owner_id: str, calendar_id: str) -> Sequence[str]:
         return list(await self.db.repository(AppointmentsRepository, owner_id).etags(calendar_id))
+
+
+def _renewed(row: CalendarRow, found: Collection) -> dict[str, object]:
+    """Return what the server says otherwise by now; where nobody may write any more, it is read from then on."""
+    now: dict[str, object] = {"name": found.name, "color": found.color, "can_write": found.can_write}
+    if row.access == "write" and not found.can_write:
+        now["access"] = "read"
+    return {name: value for name, value in now.items() if value != getattr(row, name)}
 
 
 def _gone(url: str, changes: CollectionChanges, known: dict[str, str]) -> list[str]:

@@ -7,11 +7,13 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from msgspec.structs import replace
 
 from cortex.storage.appointments import AppointmentsRepository
-from cortex.storage.calendars import CalendarsRepository
+from cortex.storage.calendars import Access, CalendarsRepository
 from tests.dav_servers import PASSWORD, DavServer, event, radicale
 from tests.living_house import LivingHouse, living_house
+from tests.plain_dav import PlainDav
 from tests.still_clock import StillClock
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
@@ -138,3 +140,24 @@ async def test_an_address_with_thousands_of_old_appointments_shows_the_new_ones(
         served.shutdown()
         thread.join()
         served.server_close()
+
+
+@pytest.mark.parametrize(("was", "then"), [("write", "read"), ("busy", "busy")])
+async def test_a_calendar_that_the_server_lets_nobody_write_to_any_more_is_read(
+    house: LivingHouse, was: Access, then: Access
+) -> None:
+    dav = PlainDav()
+    accounts = replace(house.cortex.calendar_accounts, connect=lambda _: dav)
+    sync = replace(house.cortex.calendar_sync, accounts=accounts)
+    account = await accounts.add_server(house.admin, "https://dav.example.org", "ann", PASSWORD)
+    (row,) = await house.rows(CalendarsRepository).of_account(account)
+    await accounts.set_access(house.admin, row.id, was, "")
+    dav.can_write = False
+    await sync.sync(house.admin.id, account)
+    (row,) = await house.rows(CalendarsRepository).of_account(account)
+    assert (row.can_write, row.access) == (False, then)
+    dav.can_write = True
+    await house.rows(CalendarsRepository).set_account(account, worked_at=None)
+    await sync.sync(house.admin.id, account)
+    (row,) = await house.rows(CalendarsRepository).of_account(account)
+    assert (row.can_write, row.access) == (True, then), "what was taken is given back by the person"
