@@ -105,6 +105,7 @@ def run(settings: Settings) -> None:
     with signals.heard(), only_one(settings):
         if signals.run(cancelled_by(signals, restore.finish(settings))):
             settings = settings_in_force()  # another key came with it
+        signals.run(cancelled_by(signals, Cortex.catch_up(settings)))
         is_asked = signals.run(serve(settings, signals=signals))
     # An admin asked for it, or the set-up page for a start on the home that was restored; whoever ends it has the say.
     if not signals.ends and (is_asked or restore.is_pending(settings.home)):
@@ -119,6 +120,7 @@ def main_shared() -> None:
         log.warning(line)
     signals = ProcessSignals()
     with signals.heard():
+        signals.run(cancelled_by(signals, Cortex.catch_up(settings)))
         signals.run(serve(settings, Cortex.web, signals=signals, can_restart=False))  # others that serve it would go on
 
 

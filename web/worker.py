@@ -29,6 +29,7 @@ def run(settings: Settings) -> None:
         log.warning(line)
     signals = ProcessSignals()
     with signals.heard():
+        signals.run(cancelled_by(signals, Cortex.catch_up(settings)))
         signals.run(work(settings, signals))
 
 

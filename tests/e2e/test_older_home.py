@@ -15,7 +15,7 @@ import pytest
 
 from cortex.base.turn import LOOP_ENDS
 from cortex.storage import revisions
-from tests.children import ROOT, environment, run
+from tests.children import ROOT, Program, environment, run
 from tests.e2e.caller import Caller
 from tests.e2e.crew import until
 from tests.e2e.daemon import Daemon
@@ -393,3 +393,28 @@ def the_day_is_shown(daemon: Daemon, ada: Caller) -> None:
     assert told == [(1,)]
     assert left_before_face.NOTE in ada.get("/notes").text
     assert "Mia" in ada.get("/admin/users").text
+
+
+class Naming(Daemon):
+    """One that prints each module that it loads."""
+
+    starts = Program
+
+    def _environment(self) -> dict[str, str]:
+        return {**super()._environment(), "PYTHONPROFILEIMPORTTIME": "1"}
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["a new home", "an older one"])
+def test_what_brings_tables_up_to_date_stays_in_no_daemons_memory(
+    is_new: bool, tmp_path: Path, model: ScriptedServer
+) -> None:
+    home = tmp_path / "new" if is_new else unpacked("2026-11-21.tar.xz", tmp_path, model, hours_since_due_s).home
+    daemon = Naming(home, database_url="")
+    try:
+        daemon.start()
+        with closing(sqlite3.connect(daemon.home / "cortex.db")) as db:
+            assert db.execute("SELECT version_num FROM alembic_version").fetchone() == (revisions.newest(),)
+        loaded = re.findall(r"\| +(\S+)$", daemon.log, re.MULTILINE)
+        assert ("uvicorn" in loaded, [name for name in loaded if "alembic" in name]) == (True, [])
+    finally:
+        daemon.close()
