@@ -7,7 +7,14 @@ from cortex.base.messages import ToolCall
 from cortex.toolkit.spec import Tool
 
 PLACE = "http://a.example/x"
-_FIT = {"cron_add": {"when": "every day at 9"}, "email_send": {"to": "ann@a.example"}}  # else they cannot run
+INVITATION = "http://a.example/invitation"
+_FIT = {  # else they cannot run
+    "calendar_add": {"starts": "2099-12-01"},
+    "calendar_answer": {"appointment": INVITATION},
+    "calendar_change": {"title": PLACE},
+    "cron_add": {"when": "every day at 9"},
+    "email_send": {"to": "ann@a.example"},
+}
 _VALUES = {"integer": 1, "number": 1, "boolean": True, "object": {}, "array": []}
 
 

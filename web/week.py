@@ -23,6 +23,7 @@ FIRST_HOUR, LAST_HOUR = 7, 21  # shown at least
 QUARTER = timedelta(minutes=15)
 LEAST_QUARTERS = 3  # so that it can be pressed
 LANES_MOST = 4
+DAY_MOST: dict[View, int] = {"day": 60, "week": 12, "month": 12}  # lines of a day; appointments first
 COLORS = 5
 WEEKDAYS = {"monday": 0, "sunday": 6, "saturday": 5}
 # Where the week begins otherwise than on Monday, by the place that a browser names with its language (CLDR).
@@ -54,14 +55,20 @@ class CalendarBlock(Struct, frozen=True, kw_only=True):
 
 
 class DayColumn(Struct, frozen=True, kw_only=True):
-    """A day with what stands on it: `whole` above the hours, `timed` beside them."""
+    """A day with what stands on it: `whole` above the hours, `timed` beside them; `more`: how many are not shown."""
 
     day: date
     is_today: bool
     is_other: bool
     whole: Sequence[CalendarBlock]
     timed: Sequence[CalendarBlock]
+    more: int = 0
     now: str = ""
+
+    @property
+    def count(self) -> int:
+        """How many lines it has, shown or not."""
+        return len(self.whole) + len(self.timed) + self.more
 
     @property
     def blocks(self) -> Sequence[CalendarBlock]:
@@ -141,7 +148,8 @@ def sheet_of(shown: ShownDays, lines: Sequence[AgendaLine], now: datetime, zone:
     """The days with all that stands on them. `own`: the name of the person who looks."""
     people = _people(lines, own)
     days = [shown.begins + timedelta(days=count) for count in range(shown.count)]
-    found = {one: [b for line in lines if (b := _on(line, one, people, own, zone))] for one in days}
+    all_of = {one: [b for line in lines if (b := _on(line, one, people, own, zone))] for one in days}
+    found = {one: _shown(blocks, DAY_MOST[shown.view]) for one, blocks in all_of.items()}
     timed = [one for blocks in found.values() for one in blocks if not one.is_whole]
     first = min([FIRST_HOUR, *(one.first // 4 for one in timed)])
     last = max([LAST_HOUR, *(-(-one.last // 4) for one in timed)])
@@ -156,6 +164,7 @@ def sheet_of(shown: ShownDays, lines: Sequence[AgendaLine], now: datetime, zone:
                 is_other=shown.view == "month" and one.month != shown.day.month,
                 whole=[b for b in blocks if b.is_whole],
                 timed=list(_placed([b for b in blocks if not b.is_whole], first)),
+                more=len(all_of[one]) - len(blocks),
                 now=_line_of(here, first, last) if one == here.date() else "",
             )
             for one, blocks in found.items()
@@ -163,6 +172,12 @@ def sheet_of(shown: ShownDays, lines: Sequence[AgendaLine], now: datetime, zone:
         hours=range(first, last),
         people=[(color, who) for who, color in people.items()],
     )
+
+
+def _shown(blocks: Sequence[CalendarBlock], most: int) -> Sequence[CalendarBlock]:
+    """So many of a day in their order, appointments rather than what Cortex itself does."""
+    kept = sorted(range(len(blocks)), key=lambda place: blocks[place].kind != "appointment")[:most]
+    return [blocks[place] for place in sorted(kept)]
 
 
 def _people(lines: Sequence[AgendaLine], own: str) -> Mapping[str, int]:

@@ -4,6 +4,7 @@ what can be taken back runs unasked.
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, TypeVar, cast
 
 import pytest
@@ -13,14 +14,17 @@ from cortex import tools
 from cortex.agent.execute import Executor
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Turn
+from cortex.ports.calendars import CalendarName, Calendars, Details, Occasion, Written
 from cortex.ports.loop import ApprovalRequest, CallRecord, Readers, Targets
 from cortex.ports.outgoing import Room, Talk
+from cortex.ports.schedule import Timings
+from cortex.services.timings import LazyReader
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
 from tests.plain_book import PlainBook, PlainDesk
 from tests.plain_world import TURN
 from tests.tool_world import KeptTargets
-from tests.values_of_tools import PLACE, called
+from tests.values_of_tools import INVITATION, PLACE, called
 
 T = TypeVar("T")
 SHIPPED = tools.load()
@@ -46,11 +50,34 @@ class OneRoom:
         return (Room(token="t1", name=PLACE, unread=0),)
 
 
+class OneCalendar:
+    """What the gate asks of calendars: the one appointment by the name that every call gives, and one invitation."""
+
+    name = CalendarName(id="c", name=PLACE, access="write")
+
+    async def names(self) -> Sequence[CalendarName]:
+        return (self.name,)
+
+    async def between(self, since: datetime, until: datetime, *, words: str = "") -> Sequence[Occasion]:
+        return [
+            Occasion(id=title, key="", calendar=self.name, starts_at=until, ends_at=until, title=title)
+            for title in (PLACE, INVITATION)
+        ]
+
+    async def details(self, occasion: Occasion) -> Details:
+        return Details(organizer="ben@a.example", is_invitation=occasion.title == INVITATION)
+
+    async def _ready(self, *_: object, **__: object) -> Written:
+        return Written(calendar_id="c", url=PLACE, etag="", data="", before="")
+
+    ready_new = ready_change = ready_removal = ready_answer = _ready
+
+
 class Lookups:
     """What is opened for a lookup; nothing else of a tool runs here."""
 
     def __init__(self) -> None:
-        self.opened = {Targets: KeptTargets(), Talk: OneRoom()}
+        self.opened = {Targets: KeptTargets(), Talk: OneRoom(), Calendars: OneCalendar(), Timings: LazyReader()}
 
     def provide(self, kind: type[T], user_id: str) -> T:
         return cast("T", self.opened[kind])
@@ -66,7 +93,8 @@ async def test_no_grant_holds_in_a_tainted_turn(tool: Tool, has_read_private: bo
     gate = Executor(registry=REGISTRY, call_log=book, approvals=desk, scope=Lookups(), ticks_s=lambda: 0.0)
     decision = await gate.decide(TURN, 1, called(tool))
     risk = book.records[decision.call_id].risk
-    is_refused = has_read_private and (tool.sends_out or tool.sends_to is not None)  # the values are all addresses
+    sends_to = tool.sends_to(json.loads(called(tool).arguments)) if tool.sends_to else ""
+    is_refused = has_read_private and (tool.sends_out or bool(sends_to))
     wanted = "refuse" if is_refused else "ask" if risk != "low" or tool.confirm else "run"
     assert decision.verdict == wanted, decision.result
     assert "Wrong arguments" not in (decision.result.text if decision.result else "")

@@ -17,6 +17,7 @@ RISKS: Mapping[Risk, frozenset[str]] = {
             "ae_journal_entry_disable",
             "agent_cancel",
             "agent_notes_clear",
+            "calendar_remove",
             "cron_remove",
             "memory_forget",
             "reminders_clear",
@@ -24,7 +25,7 @@ RISKS: Mapping[Risk, frozenset[str]] = {
             "scratch_clear",
         }
     ),
-    "sends": frozenset({"email_send", "http_post", "nc_talk_send", "web_push"}),
+    "sends": frozenset({"calendar_answer", "email_send", "http_post", "nc_talk_send", "web_push"}),
     "runs": frozenset({"aider_run", "claude_allow_dir", "cortex_restart", "cortex_update", "shell_exec"}),
     "spends": frozenset({"aider_run", "cron_add", "spawn_agent"}),  # model calls that nobody watches
 }

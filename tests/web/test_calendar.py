@@ -14,7 +14,7 @@ from tests.databases import copy_home, house_settings
 from tests.dav_servers import PASSWORD, DavServer, event, radicale
 from tests.web.conftest import Browser, Seed, logged_in
 from web.app import create_app
-from web.week import View, first_day_of, moved, shown_days
+from web.week import DAY_MOST, View, first_day_of, moved, shown_days
 
 DAY = (datetime.now(UTC) + timedelta(days=7)).date()  # of next week, wherever today stands in this one
 TIMES = [f"DTSTART:{DAY:%Y%m%d}T090000Z", f"DTEND:{DAY:%Y%m%d}T100000Z"]
@@ -86,6 +86,22 @@ async def test_a_week_shows_appointments_reminders_and_jobs(house: Cortex, ada: 
     month = (await ada.get(f"/calendar?view=month&day={DAY}")).text
     assert "Dentist" in month
     assert "Oma visits" in month
+
+
+async def test_of_a_full_day_appointments_are_shown_first_and_the_rest_is_counted(
+    house: Cortex, ada: Browser, server: DavServer
+) -> None:
+    day = DAY + timedelta(days=22)  # no other test has anything on it
+    url = server.make("full")
+    server.put(url, "last", *event("f-1", "Dentist", f"DTSTART:{day:%Y%m%d}T200000Z"))
+    await connect(house, ada, server)
+    for minute in range(DAY_MOST["week"] + 1):
+        await house.reminders.add(ada.user, f"pill {minute} on {day} at 8:{minute:02}")
+    week = (await ada.get(f"/calendar?day={day}")).text
+    assert f'href="/calendar?view=day&day={day}">+2 more</a>' in week
+    assert ("Dentist" in week, "pill 0" in week, "pill 11" in week) == (True, True, False)
+    alone = (await ada.get(f"/calendar?view=day&day={day}")).text
+    assert ("pill 12" in alone, " more</a>" in alone) == (True, False)
 
 
 async def test_a_sentence_adds_and_undo_takes_it_out(house: Cortex, ada: Browser, server: DavServer) -> None:
