@@ -68,11 +68,13 @@ def lines(preview: Preview) -> tuple[PreviewLine, ...]:
     found: list[PreviewLine] = []
     zone = _zone(preview.timing.time_zone)
     is_plain = zone is not UTC and len({at.astimezone(zone).utcoffset() for at in preview.times}) == 1
-    for at in preview.times:
+    titles = preview.titles or ("",) * len(preview.times)
+    for at, title in zip(preview.times, titles, strict=True):
         while waiting and waiting[0].day <= at.date():
             found.append(PreviewLine(text=waiting.pop(0).words, is_change=True))
         # The zone stands above: an offset says something only where it changes, or where the zone is not known.
-        found.append(PreviewLine(text=exact(at, zone) if is_plain else at_zone(at, preview.timing.time_zone)))
+        told = exact(at, zone) if is_plain else at_zone(at, preview.timing.time_zone)
+        found.append(PreviewLine(text=f"{told}: {title}" if title else told))
     return (*found, *(PreviewLine(text=one.words, is_change=True) for one in waiting))
 
 

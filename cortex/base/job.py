@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-TimingKind = Literal["at", "every", "cron", "called"]
+TimingKind = Literal["at", "every", "cron", "called", "appointment"]
 JobKind = Literal["prompt", "message", "call"]
 NotifyOn = Literal["always", "failure", "change", "never"]
 OnMiss = Literal["skip", "once", "catchup"]

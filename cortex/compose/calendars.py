@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cortex.services.calendars.edits import CalendarEdits
     from cortex.services.calendars.feed import CalendarFeed
     from cortex.services.calendars.sync import CalendarSync
+    from cortex.services.jobs.appointments import JobAppointments
 
 
 class CalendarServices(Foundation):
@@ -59,6 +60,13 @@ class CalendarServices(Foundation):
             user_id=user_id,
         )
         return cast("Calendars", made)
+
+    def job_appointments(self, user_id: str) -> "JobAppointments":
+        """The appointments of one person, for jobs that stand beside them."""
+        made = scan.load("cortex.services.jobs.appointments").JobAppointments(
+            open=lambda kind: self.runtime.db.repository(kind, user_id), clock=self.runtime.clock
+        )
+        return cast("JobAppointments", made)
 
     @cached_property
     def agenda(self) -> AgendaService:

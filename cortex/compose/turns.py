@@ -142,7 +142,9 @@ class TurnServices(CalendarServices):
         found[Reminders] = self.reminders.for_user
         found[Housemates] = self.reminders.for_user
         found[Calendars] = self.calendars_of
-        found[Jobs] = lambda user_id: UserJobs(runtime=self.runtime, timings=timings, user_id=user_id)
+        found[Jobs] = lambda user_id: UserJobs(
+            runtime=self.runtime, timings=timings, user_id=user_id, appointments_of=self.job_appointments
+        )
         found[CodingAgent] = found[AllowedFolders] = self._coding_of
         found[McpServers] = lambda user_id: UserMcp(tools=self.mcp_tools, homes=self.homes, user_id=user_id)
         for kind in self.integrations.kinds:
@@ -367,6 +369,7 @@ class TurnServices(CalendarServices):
             tools=self.job_tools,
             notifier=self.notices,
             signal=self.slot_signal,
+            appointments_of=self.job_appointments,
         )
 
     @cached_property
@@ -385,6 +388,7 @@ class TurnServices(CalendarServices):
             channels=self.channels,
             changed=self.scheduler.wake,
             foreign=self.foreign,
+            appointments_of=self.job_appointments,
         )
 
     @cached_property

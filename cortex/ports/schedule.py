@@ -15,11 +15,12 @@ class Timing(Struct, frozen=True, kw_only=True):
 
     An interval is "900 from 2026-11-21T09:15+00:00", seconds of real time from its first moment, or "14 days from
     2026-11-27T09:00", by the calendar of `time_zone`. `called` has no time of its own: a person or a web address begins
-    it. `words`: the same for a person, such as "every Friday at 09:00"; `typed`: a repeating time as it was written, ""
-    where a form shows the words.
+    it. `appointment` is "-3600 start dentist": so many seconds after that edge of each one with these words in its
+    title; when that is, only who sees the calendars knows. `words`: the same for a person, such as "every Friday at
+    09:00"; `typed`: a repeating time as it was written, "" where a form shows the words.
     """
 
-    kind: Literal["at", "every", "cron", "called"]
+    kind: Literal["at", "every", "cron", "called", "appointment"]
     expression: str
     time_zone: str
     words: str
@@ -35,6 +36,10 @@ class Timings(Protocol):
 
     def read(self, words: str, now: datetime, time_zone: str) -> Timing:
         """Read the words, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
+        ...
+
+    def by_appointments(self, words: str, time_zone: str) -> Timing | None:
+        """The timing of words such as "an hour before each appointment named dentist"; None for any other."""
         ...
 
     def following(self, timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:
@@ -108,6 +113,10 @@ class Jobs(Protocol):
         self, id: str, name: str, prompt: str, timing: Timing, role: str, *, is_tainted: bool, is_private: bool
     ) -> Job:
         """A new job, switched on; the one that stands under this id already is handed back."""
+        ...
+
+    async def following(self, timing: Timing, count: int) -> Sequence[datetime]:
+        """The next moments of a timing beside appointments; ToolFailed where no calendar is seen."""
         ...
 
     async def enable(self, id: str, is_enabled: bool, expected_version: int) -> Job:

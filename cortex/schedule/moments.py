@@ -66,7 +66,7 @@ def _moments(timing: Timing, since: datetime) -> Iterator[datetime]:
         case "cron":
             line, zone = parse(timing.expression), zone_of(timing.time_zone)
             return _by_wall(line, zone, since) if line.is_wall else _by_real_time(line, zone, since)
-        case "called":
+        case "called" | "appointment":
             return iter(())
         case _:
             assert_never(timing.kind)

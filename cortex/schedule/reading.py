@@ -9,6 +9,7 @@ from cortex.base.errors import ToolFailed
 from cortex.ports.schedule import Timing
 from cortex.schedule import moments
 from cortex.schedule.again import again, timing_of
+from cortex.schedule.appointment_words import by_appointments
 from cortex.schedule.cron import is_cron
 from cortex.schedule.grammar import taken_apart
 from cortex.schedule.once import once, timing_at
@@ -34,9 +35,15 @@ class Reader:
             return replace(timing_of(line, zone), typed=line)
         if at := _iso(said):
             return timing_at(said, at, at.astimezone(zone).replace(tzinfo=None), now, zone)
+        if by_appointments(said, zone.key):
+            raise ToolFailed("Only a job can follow appointments. Make it one on the page Jobs.")
         parts = taken_apart(said)
         timing = (again if parts.is_repeating else once)(said, parts, now.astimezone(UTC), zone)
         return replace(timing, typed=said) if parts.is_repeating else timing
+
+    def by_appointments(self, words: str, time_zone: str) -> Timing | None:
+        """The timing of words such as "an hour before each appointment named dentist"; None for any other."""
+        return by_appointments(words, moments.zone_of(time_zone).key)
 
     def following(self, timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:
         """The next moments after this one, aware UTC, at most `count`; () when it is never due again."""

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.ports.schedule import Timing
 from cortex.schedule.moments import following, moments
@@ -66,13 +67,15 @@ def due(timing: Timing, last_slot: datetime, now: datetime, policy: MissedPolicy
     `last_slot`: the newest slot that was decided before, or when the job was made or switched on.
     """
     slots, since = newest_slots(timing, last_slot, now, LISTED_MOST)
+    found = decided(slots, now, policy, next(iter(following(timing, now, 1)), None))
+    is_more = since > last_slot and _has_slots(timing, last_slot, since)
+    return replace(found, unlisted=(last_slot, since)) if is_more else found
+
+
+def decided(slots: tuple[datetime, ...], now: datetime, policy: MissedPolicy, next_at: datetime | None) -> DueSlots:
+    """Return what becomes of these slots, none of which is still to come."""
     run, missed = _sorted_out(slots, now, policy)
-    return DueSlots(
-        run=run,
-        missed=missed,
-        unlisted=(last_slot, since) if since > last_slot and _has_slots(timing, last_slot, since) else None,
-        next_at=next(iter(following(timing, now, 1)), None),
-    )
+    return DueSlots(run=run, missed=missed, next_at=next_at)
 
 
 def _has_slots(timing: Timing, after: datetime, until: datetime) -> bool:

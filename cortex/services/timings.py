@@ -20,6 +20,10 @@ class LazyReader:
         """Read the words, seen from `now` in that zone; ToolFailed says what could not be read, and what can."""
         return cast("Timings", scan.load(_READING).Reader()).read(words, now, time_zone)
 
+    def by_appointments(self, words: str, time_zone: str) -> Timing | None:
+        """The timing of words such as "an hour before each appointment named dentist"; None for any other."""
+        return cast("Timings", scan.load(_READING).Reader()).by_appointments(words, time_zone)
+
     def following(self, timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:
         """The next moments after this one, aware UTC, at most `count`; () when it is never due again."""
         return moments.following(timing, after, count)

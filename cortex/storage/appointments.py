@@ -5,11 +5,12 @@ Another person's are seen by the calendar that is shared (`storage/calendars.py:
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, exists, func, or_, select
 
+from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.repository import Repository, as_row, reading, selected
 from cortex.storage.schema import AppointmentDateTable, AppointmentTable
 from cortex.storage.table import each_word
@@ -85,6 +86,17 @@ class AppointmentsRepository(Repository):
         return await self._all(DateOfAppointment, statement.order_by(AppointmentDateTable.starts_at).limit(most))
 
     @reading
+    async def at_edge(
+        self, calendar_ids: Sequence[str], edge: Literal["start", "end"], since: datetime, until: datetime, most: int
+    ) -> Sequence[DateOfAppointment]:
+        """The dates that start, or end, from then to then, in this order."""
+        table = AppointmentDateTable
+        at = table.starts_at if edge == "start" else table.ends_at
+        statement = self._dates(calendar_ids).where(table.starts_at <= until, at >= since, at <= until)
+        order = (at, table.appointment_id, table.key)
+        return await self._all(DateOfAppointment, statement.order_by(*order).limit(most))
+
+    @reading
     async def get(self, id: str) -> AppointmentRow:
         """One of their own; NotFound."""
         return await self._get(AppointmentRow, AppointmentTable, id, NO_APPOINTMENT)
@@ -143,10 +155,12 @@ class AppointmentsRepository(Repository):
         dates = [as_row(one) for _, found in made for one in found]
         for start in range(0, len(dates), ROWS_AT_ONCE):
             await self._add(AppointmentDateTable, dates[start : start + ROWS_AT_ONCE])
+        await AllJobsRepository(self.session, clock=self.clock).look_again()
 
     async def forget(self, calendar_id: str) -> None:
         """Forget all that was read of a calendar of their own."""
         await self.session.execute(self._remove(AppointmentTable).where(AppointmentTable.calendar_id == calendar_id))
+        await AllJobsRepository(self.session, clock=self.clock).look_again()
 
     def _dates(self, calendar_ids: Sequence[str] | None) -> Select[Any]:
         dates = AppointmentDateTable

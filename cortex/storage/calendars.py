@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from sqlalchemy import Select, and_, or_, select, update
 
+from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.repository import Repository, SharedRepository, as_row, reading
 from cortex.storage.schema import AccountTable, CalendarAccountTable, CalendarTable
 
@@ -139,16 +140,20 @@ class CalendarsRepository(Repository):
         """Change a calendar; NotFound."""
         change = self._change(CalendarTable).where(CalendarTable.id == id).values(**values)
         await self._must_touch(change, CalendarTable.id, NO_CALENDAR)
+        if values.keys() & {"access", "shared_as"}:  # others see it from now on, or no more
+            await AllJobsRepository(self.session, clock=self.clock).look_again()
 
     async def remove_account(self, id: str) -> None:
         """Forget an account with all that was read from it; NotFound."""
         remove = self._remove(CalendarAccountTable).where(CalendarAccountTable.id == id)
         await self._must_touch(remove, CalendarAccountTable.id, NO_ACCOUNT)
+        await AllJobsRepository(self.session, clock=self.clock).look_again()
 
     async def remove_calendar(self, id: str) -> None:
         """Forget a calendar that the server has no more; NotFound."""
         remove = self._remove(CalendarTable).where(CalendarTable.id == id)
         await self._must_touch(remove, CalendarTable.id, NO_CALENDAR)
+        await AllJobsRepository(self.session, clock=self.clock).look_again()
 
     def _seen(self) -> Select[Any]:
         columns = [
@@ -224,6 +229,15 @@ class DueCalendarsRepository(SharedRepository):
 
 class CalendarSeersRepository(SharedRepository):
     """The people who see a calendar here at all."""
+
+    @reading
+    async def addresses(self, account_id: str) -> frozenset[str]:
+        """The e-mail addresses by which the person of an account is invited there, in small letters."""
+        table = CalendarAccountTable
+        statement = select(table.addresses, table.username).where(table.id == account_id)
+        row = (await self.session.execute(statement)).first()
+        named = [*row[0].split(","), row[1] if "@" in row[1] else ""] if row else []
+        return frozenset(one.lower() for one in named if one)
 
     @reading
     async def owners(self) -> tuple[frozenset[str], bool]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, case, delete, func, literal, select
+from sqlalchemy import ColumnElement, Select, case, delete, func, literal, or_, select, update
 
 from cortex.base.errors import Conflict
 from cortex.base.ids import new_id
@@ -211,6 +211,17 @@ class AllJobsRepository(SharedRepository):
         )
         return await self._all(ArmedJob, statement.order_by(*order).limit(limit))
 
+    async def look_again(self) -> None:
+        """Have every job that stands beside appointments look now what is due, and what comes next.
+
+        Each is touched, so that on PostgreSQL one that is fired at this moment waits, or this does.
+        """
+        at = moment(self.clock())
+        is_to_come = or_(JobTable.next_at.is_(None), JobTable.next_at > at)
+        beside = JobTable.timing_kind == "appointment", JobTable.is_enabled, JobTable.removed_at.is_(None)
+        change = update(JobTable).where(*beside).execution_options(synchronize_session=False)
+        await self.session.execute(change.values(next_at=case((is_to_come, at), else_=JobTable.next_at)))
+
     @reading
     async def of(self, ids: Collection[str]) -> Sequence[JobRow]:
         """These jobs, as far as they were not removed."""
@@ -237,10 +248,10 @@ class AllJobsRepository(SharedRepository):
 
 _IS_ON = JobTable.is_enabled.is_(True)
 _IS_TO_COME = JobTable.next_at.is_not(None)
-_IS_CALLED = JobTable.timing_kind == "called"
+_WAITS = JobTable.timing_kind.in_(("called", "appointment"))  # without a time to come it is not over
 _STATES: dict[str, ColumnElement[bool]] = {
-    "enabled": _IS_ON & (_IS_TO_COME | _IS_CALLED),
-    "over": _IS_ON & ~_IS_TO_COME & ~_IS_CALLED,
+    "enabled": _IS_ON & (_IS_TO_COME | _WAITS),
+    "over": _IS_ON & ~_IS_TO_COME & ~_WAITS,
     "paused": ~_IS_ON,
     "failing": JobTable.failures > 0,
 }

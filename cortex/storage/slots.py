@@ -5,7 +5,7 @@ Bars, means and the history stand in `slot_history.py`; `AllSlotsRepository` is 
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Select, case, delete, func, or_, select
@@ -111,10 +111,10 @@ class SlotsRepository(Repository):
         statement = self._insert(SlotTable, *rows).on_conflict_do_nothing().returning(SlotTable.id)
         return len((await self.session.execute(statement)).all())
 
-    async def give_up(self, ids: Sequence[str], why: str) -> int:
-        """End those of these as missed that still wait to begin; how many that were."""
+    async def give_up(self, ids: Sequence[str], why: str, *, state: Literal["missed", "skipped"] = "missed") -> int:
+        """End those of these that still wait to begin; how many that were."""
         change = self._change(SlotTable).where(SlotTable.id.in_(ids), SlotTable.state == "planned")
-        values = {"state": "missed", "why": why, "ready_at": None, "ended_at": self.clock()}
+        values = {"state": state, "why": why, "ready_at": None, "ended_at": self.clock()}
         return len(await self._touched(change.values(**values), SlotTable.id))
 
     async def withdraw(self, id: str, why: str) -> bool:
@@ -151,6 +151,14 @@ class SlotsRepository(Repository):
             SlotTable.job_id == job_id, SlotTable.state.in_(("planned", "running"))
         )
         return await self._all(SlotRow, statement.order_by(SlotTable.due_at))
+
+    @reading
+    async def standing(self, job_id: str, since: datetime) -> frozenset[datetime]:
+        """The due times of the job after this one that have a slot, however it stands."""
+        statement = select(SlotTable.due_at).where(
+            SlotTable.owner_id == self.owner_id, SlotTable.job_id == job_id, SlotTable.due_at > since
+        )
+        return frozenset((await self.session.execute(statement)).scalars())
 
     async def start(self, id: str, turn_id: str | None = None) -> bool:
         """Begin an attempt; False when it does not wait (any more): another began it, or it has ended.

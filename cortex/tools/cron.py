@@ -1,6 +1,6 @@
 """The user's scheduled jobs: prompts that run by themselves. Slots and firing are the scheduler's, not this file's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -59,16 +59,16 @@ def _title(name: str, asked: str) -> str:
 
 async def _can_add(ctx: Ctx, prompt: str, when: str, name: str) -> None:
     _prompt(prompt)
-    _times(ctx, when)
+    await _times(ctx, when)
 
 
 async def _preview(ctx: Ctx, prompt: str, when: str, name: str) -> CallPreview:
-    timing, times = _times(ctx, when)
+    timing, times = await _times(ctx, when)
     zone = ctx.user.time_zone
     nexts = [short_moment(at, zone, ctx.now) for at in times]
     is_once = timing.kind == "at"
     moments = f"once, {nexts[0]}" if is_once else timing.words_in(zone)
-    facts = [f"When: {nexts[0] if is_once else timing.words}", f"Next: {', '.join(nexts)} ({zone})"]
+    facts = [f"When: {nexts[0] if is_once else timing.words}", f"Next: {', '.join(nexts) or 'none yet'} ({zone})"]
     return CallPreview(
         title=f"Schedule “{_title(name, _prompt(prompt))}” {moments}",
         detail="\n".join([*facts, "What to do:", *indented(prompt)]),
@@ -81,21 +81,21 @@ async def cron_add(ctx: Ctx, prompt: str, when: str, name: str = "") -> str:
 
     Args:
         prompt: What to do then, complete in itself.
-        when: Such as every weekday at 7, or a cron line.
+        when: Such as every weekday at 7, a cron line, or an hour before each appointment named dentist.
         name: A short name.
     """
     asked = _prompt(prompt)
     title = _title(name, asked)
 
     async def find() -> dict[str, Any]:
-        timing, times = _times(ctx, when)
+        timing, times = await _times(ctx, when)
         return {"timing": as_dict(timing), "next": _shown(ctx, times)}
 
     target = await ctx.target(find)
     timing, marks = Timing(**target["timing"]), {"is_tainted": ctx.is_tainted, "is_private": ctx.has_read_private}
     job = await ctx.use(Jobs).add(derived_id(ctx.call_id, "job"), title, asked, timing, ctx.role, **marks)
     ctx.leave_undo(target=job.id, before=None, expected=str(job.version), label="Remove the job again")
-    return f"Scheduled: {_fact(ctx, job)}. Next: {target['next']}."
+    return f"Scheduled: {_fact(ctx, job)}. Next: {target['next'] or 'no such appointment yet'}."
 
 
 @tool(words="Delete the job {job}", ends=True, idempotent=True, reads_private=True)
@@ -137,7 +137,7 @@ async def cron_toggle(ctx: Ctx, job: str, enabled: bool) -> Output:
     ctx.leave_undo(target=made.id, before=before, expected=str(made.version), label=label)
     if not enabled:
         return Output(text=f"Paused the job {made.name!r}.", is_tainted=made.is_tainted)
-    times = ctx.use(Timings).following(made.timing, ctx.now, TIMES)
+    times = await _following(ctx, made.timing)
     told = f"The job {made.name!r} runs again. Next: {_shown(ctx, times) or 'never'}."
     return Output(text=told, is_tainted=made.is_tainted)
 
@@ -161,16 +161,25 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
     return f"The job {made.name!r} is {'on' if made.is_enabled else 'paused'} again."
 
 
-def _times(ctx: Ctx, when: str) -> tuple[Timing, tuple[datetime, ...]]:
+async def _times(ctx: Ctx, when: str) -> tuple[Timing, Sequence[datetime]]:
     """The timing that the words mean and its next moments; ToolFailed when there is none, or they come too thick."""
     timings = ctx.use(Timings)
-    timing = timings.read(when, ctx.now, ctx.user.time_zone)
-    times = timings.following(timing, ctx.now, TIMES)
+    beside = timings.by_appointments(when, ctx.user.time_zone)
+    timing = beside or timings.read(when, ctx.now, ctx.user.time_zone)
+    times = await _following(ctx, timing)
+    if beside:
+        return timing, times  # none may be to come today, and some tomorrow
     if not times:
         raise ToolFailed(f"{when!r} never happens. Enter a time in the future.")
     if any(later - sooner < LEAST_GAP for sooner, later in pairwise(times)):
         raise ToolFailed("A job can run at most once per minute. Choose a longer interval.")
     return timing, times
+
+
+async def _following(ctx: Ctx, timing: Timing) -> Sequence[datetime]:
+    if timing.kind == "appointment":
+        return await ctx.use(Jobs).following(timing, TIMES)
+    return ctx.use(Timings).following(timing, ctx.now, TIMES)
 
 
 async def _target(ctx: Ctx, wanted: str) -> dict[str, Any]:
@@ -227,5 +236,5 @@ def _line(ctx: Ctx, job: Job) -> str:
     return f"- {job.name} ({', '.join(facts)}): {' '.join(job.prompt.split())[:120]}"
 
 
-def _shown(ctx: Ctx, times: tuple[datetime, ...]) -> str:
+def _shown(ctx: Ctx, times: Sequence[datetime]) -> str:
     return ", ".join(moment(at, ctx.user.time_zone) for at in times)

@@ -31,6 +31,9 @@ class PlainTimings:
             return Timing(kind="every", expression=found[1], time_zone=time_zone, words=words)
         raise ToolFailed(f"{words!r} is no time. Write such as tomorrow at 9, or a cron line.")
 
+    def by_appointments(self, words: str, time_zone: str) -> Timing | None:
+        return None
+
     def following(self, timing: Timing, after: datetime, count: int) -> tuple[datetime, ...]:
         if timing.kind == "at":
             at = datetime.fromisoformat(timing.expression)
@@ -104,6 +107,9 @@ class MemoryJobs:
     async def remove(self, id: str, expected_version: int) -> None:
         self.removed[id] = self._at(id, expected_version)
         del self.rows[id]
+
+    async def following(self, timing: Timing, count: int) -> Sequence[datetime]:
+        raise AssertionError("tests/services/jobs has those beside appointments")
 
     async def restore(self, id: str) -> Job:
         if id not in self.removed:

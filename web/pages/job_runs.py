@@ -82,8 +82,8 @@ async def toggle(visit: UserVisit, job_id: str, version: FormNumber = 0, on: Tex
     if row.next_at:
         words = f"On: {row.name}, next {said_at(row.next_at, row.time_zone, visit.user.time_zone)}"
     else:
-        is_called = row.timing_kind == "called"
-        begun = f"On: {row.name}" if is_called else f"On: {row.name}, but it has no more runs"
+        waits = row.timing_kind in ("called", "appointment")
+        begun = f"On: {row.name}" if waits else f"On: {row.name}, but it has no more runs"
         words = begun if row.is_enabled else f"Paused: {row.name}"
     return visit.redirect(local_path(back, f"{HOME}/{job_id}"), words)
 

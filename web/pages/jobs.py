@@ -67,6 +67,7 @@ class JobReadingContext(JobWordsContext, frozen=True, kw_only=True):
     zone: str = described("its time zone", default="")
     cron: str = described("its cron line, empty where it has none", default="")
     lines: Sequence[PreviewLine] = described("the next times, and what changes of the clock mean", default=())
+    is_beside: bool = described("whether it stands beside appointments, so that more may come", default=False)
     unread: str = described("why the time could not be read", default="")
     carried: JobToolPlan | None = described("what a list of own tools comes to, None for the role's", default=None)
 
@@ -187,13 +188,14 @@ async def _read(visit: Visit, form: JobForm, job: JobView | None) -> dict[str, A
     try:
         stands = JobForm.of(job.job) if job else None
         if job and stands and (form.when, form.time_zone) == (stands.when, stands.time_zone):
-            reading = jobs.coming(job.job)
+            reading = await jobs.coming(visit.user, job.job)
         else:
-            reading = jobs.preview(visit.user, form.when, form.time_zone)
+            reading = await jobs.preview(visit.user, form.when, form.time_zone)
     except UserError as refused:
         return {**found, "unread": refused.message}
     timing = reading.timing
     cron = timing.expression if timing.kind == "cron" else ""
+    found["is_beside"] = timing.kind == "appointment"
     return {**found, "words": timing.words, "cron": cron, "zone": timing.time_zone, "lines": lines(reading)}
 
 

@@ -4,8 +4,9 @@ No turn begins here: planned slots are begun by `starts.py`. A process that dies
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,9 @@ from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import AllJobsRepository, JobsRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues
 from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
+
+if TYPE_CHECKING:
+    from cortex.services.jobs.appointments import JobAppointments
 
 STILL_GOING = "an earlier run was still going"
 QUEUE_FULL = f"{QUEUE_MOST} earlier ones were waiting still"
@@ -43,11 +47,19 @@ class SlotOutcome(Struct, frozen=True, kw_only=True):
     lost: tuple[MissedSlot, ...]
 
 
+class _ChangedMeanwhileError(Exception):
+    """A calendar changed while it was decided what is due: nothing of that decision stands."""
+
+
 class JobFiring(Struct, frozen=True, kw_only=True):
-    """Decides slots, keeps the decision, and says what nobody will run."""
+    """Decides slots, keeps the decision, and says what nobody will run.
+
+    `appointments_of`: loads what reads a person's appointments, for jobs that stand beside these.
+    """
 
     runtime: Runtime
     notifier: Notifier
+    appointments_of: Callable[[str], "JobAppointments"]
 
     async def armed(self, until: datetime) -> Sequence[ArmedJob]:
         """The jobs that are due by then, of a long line the first ones."""
@@ -63,24 +75,37 @@ class JobFiring(Struct, frozen=True, kw_only=True):
             if not job.is_enabled or job.next_at is None or job.next_at > now:  # changed since it was armed
                 return False
             try:
-                # `due` takes what is strictly after a moment, and `next_at` itself is due.
-                decision = due(job.timing, job.next_at - _JUST_BEFORE, now, policy_of(job))
+                decision = await self._due(job, job.next_at, now)
             except ToolFailed as error:  # a zone that the machine no longer knows, a line of an older build
                 await self.runtime.db.repository(JobsRepository, job.owner_id).pause(job.id, job.version, error.message)
                 return True
             going = await self.runtime.db.repository(SlotsRepository, job.owner_id).open_of(job.id)
             outcome = outcome_of(policy_of(job), decision, going)
             draft = await self.missed_notice(job, outcome.lost, and_more=decision.unlisted is not None)
-        async with self.runtime.db.transaction(job.owner_id) as repository:
-            # Compare and set, first of all: who loses it writes nothing.
-            if not await repository(JobsRepository).advance(job.id, job.next_at, job.version, decision.next_at):
-                return False
-            await _write(repository, job, outcome, decision.unlisted)
-            if draft is not None:
-                await draft.write(repository)
+        try:
+            async with self.runtime.db.transaction(job.owner_id) as repository:
+                # Compare and set, first of all: who loses it writes nothing.
+                if not await repository(JobsRepository).advance(job.id, job.next_at, job.version, decision.next_at):
+                    return False
+                if job.timing_kind == "appointment" and decision != await self._due(job, job.next_at, now, repository):
+                    raise _ChangedMeanwhileError
+                await _write(repository, job, outcome, decision.unlisted)
+                if draft is not None:
+                    await draft.write(repository)
+        except _ChangedMeanwhileError:
+            return False  # it is due still, and decided anew
         if draft is not None:
             self.notifier.wake(job.owner_id)
         return True
+
+    async def _due(self, job: JobRow, next_at: datetime, now: datetime, open: Opener | None = None) -> DueSlots:
+        """Return what is due. `open`: the transaction in which appointments are read."""
+        if job.timing_kind == "appointment":
+            appointments = self.appointments_of(job.owner_id)
+            appointments = replace(appointments, open=open) if open else appointments
+            return await appointments.due(job, now, policy_of(job))
+        # `due` takes what is strictly after a moment, and `next_at` itself is due.
+        return due(job.timing, next_at - _JUST_BEFORE, now, policy_of(job))
 
     async def missed_notice(
         self, job: JobRow, lost: Sequence[MissedSlot], *, and_more: bool = False
@@ -155,8 +180,10 @@ async def _write(
 
 def policy_of(job: JobRow) -> MissedPolicy:
     """The job's rules, with the server's own beside them."""
+    # An appointment is a thing of its own: no later one stands in for it.
+    is_each = job.timing_kind == "appointment" and job.on_miss == "once"
     return MissedPolicy(
-        on_miss=job.on_miss,
+        on_miss="catchup" if is_each else job.on_miss,
         fire_within_s=job.fire_within_s,
         overlap=job.overlap,
         retries=job.retries,

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from cortex.base.crypto import Vault
 from cortex.base.errors import Busy, Conflict, CortexError, NotAllowed, NotFound, Throttled
 from cortex.base.ids import derived_id, new_id
-from cortex.base.outside_text import cut, quoted
+from cortex.base.outside_text import cut
 from cortex.base.rates import MINUTE, Rates
 from cortex.base.standard_webhooks import new_secret
 from cortex.base.user import User
@@ -167,11 +167,6 @@ async def _free_slot(slots: SlotsRepository, job: JobRow, now: datetime) -> str:
         if at != job.next_at and await slots.write_down(job.id, at):
             return slot_id(job.id, at)
     raise Throttled("It was started many times just now.", wait_s=MINUTE.total_seconds())
-
-
-def with_delivery(prompt: str, came: str) -> str:
-    """Return what a run is asked: the person's own words first, then what came, marked and fenced."""
-    return f"{prompt}\n\n{quoted(came, ABOUT)}"
 
 
 def _secret_name(job_id: str) -> str:

@@ -6,6 +6,7 @@ What a job does when it is due is `runs.py`'s. Tools reach jobs through `user_jo
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from cortex.schedule.clock_changes import ClockChange, clock_changes
 from cortex.services.jobs.crontab import CrontabLine, read_crontab, values_of
 from cortex.services.jobs.forms import JobChoices, JobForm, checked
 from cortex.services.jobs.tools import JobToolPlan, JobToolRequest, JobTools
+from cortex.services.jobs.user_jobs import looked_at
 from cortex.services.models.models import Models
 from cortex.services.notices.channels import Channels
 from cortex.services.notifier import notice_id
@@ -40,6 +42,9 @@ from cortex.storage.slot_history import RunMean, SlotHistoryRepository
 from cortex.storage.slot_line import SlotLineRepository
 from cortex.storage.slots import SlotRow, SlotsRepository, slot_id
 from cortex.storage.turns import TurnsRepository
+
+if TYPE_CHECKING:
+    from cortex.services.jobs.appointments import JobAppointments
 
 PAGE = 40
 PREVIEWED = 10
@@ -75,11 +80,15 @@ class JobList(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """When it comes next, in its zone, with a sentence for each day on which the clock changes."""
+    """When it comes next, in its zone, with a sentence for each day on which the clock changes.
+
+    `titles`: of the appointments behind each of the times, where it stands beside appointments.
+    """
 
     timing: Timing
     times: tuple[datetime, ...]
     changes: tuple[ClockChange, ...]
+    titles: tuple[str, ...] = ()
 
 
 class JobRun(Struct, frozen=True, kw_only=True):
@@ -108,6 +117,7 @@ class JobsService(Struct, frozen=True, kw_only=True):
     channels: Channels
     changed: Callable[[], None]
     foreign: ForeignReader
+    appointments_of: Callable[[str], "JobAppointments"]
 
     # --- looking ------------------------------------------------------------------------------------------------
 
@@ -158,26 +168,29 @@ class JobsService(Struct, frozen=True, kw_only=True):
         """One run; NotFound."""
         return await self.runtime.db.repository(SlotsRepository, user.id).get(id)
 
-    def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
+    async def preview(self, user: User, when: str, time_zone: str = "", *, count: int = PREVIEWED) -> Preview:
         """Read the words, and when they are next; UserError with its field for what is not read or never comes."""
         zone = zone_named(time_zone or user.time_zone)
         if " ".join(when.casefold().strip(" .").split()) in _CALLED:
             timing = Timing(kind="called", expression="", time_zone=zone, words=CALLED)
             return Preview(timing=timing, times=(), changes=())
         try:
-            timing = self.timings.read(when, self.runtime.clock(), zone)
+            beside = self.timings.by_appointments(when, zone)
+            timing = beside or self.timings.read(when, self.runtime.clock(), zone)
         except ToolFailed as error:
             raise UserError(error.message, field="when") from error
-        found = self._next_times(timing, count)
+        found = await self._next_times(user, timing, count)
+        if beside:
+            return found  # none may be to come today, and some tomorrow
         if not found.times:
             raise UserError(f"{when!r} never happens. Enter a time in the future.", field="when")
         if any(later - sooner < LEAST_GAP for sooner, later in pairwise(found.times)):
             raise UserError("A job can run at most once per minute. Choose a longer interval.", field="when")
         return found
 
-    def coming(self, job: JobRow) -> Preview:
+    async def coming(self, user: User, job: JobRow) -> Preview:
         """When a job as it stands comes next, were it on; no times for one that is over. UserError: an unknown zone."""
-        return self._next_times(job.timing, PREVIEWED)
+        return await self._next_times(user, job.timing, PREVIEWED)
 
     async def carried(self, user: User, form: JobForm) -> JobToolPlan:
         """Return what a run of this job would carry of its own tools: all of them, or what its prompt picks."""
@@ -207,11 +220,11 @@ class JobsService(Struct, frozen=True, kw_only=True):
 
     async def add(self, user: User, form: JobForm, *, is_enabled: bool = True) -> JobRow:
         """A new job. UserError with its field for what cannot be."""
-        found = self.preview(user, form.when, form.time_zone, count=3)
+        found = await self.preview(user, form.when, form.time_zone, count=3)
         values = checked(form, found.timing, await self.known(user))
-        row = await self._jobs(user).add(None, values, next(iter(found.times), None), is_enabled=is_enabled)
+        row = await self._jobs(user).add(None, values, self._looked_at(found.timing), is_enabled=is_enabled)
         self.changed()
-        return await self.tools.settle(row)
+        return await self._shown(user, await self.tools.settle(row))
 
     async def change(self, user: User, job_id: str, version: int, form: JobForm) -> JobRow:
         """Give it what the form says; Conflict when it was changed meanwhile. Other times count from now on."""
@@ -220,14 +233,14 @@ class JobsService(Struct, frozen=True, kw_only=True):
         if (form.when, form.time_zone) == (shown.when, shown.time_zone):
             timing, next_at = before.timing, before.next_at
         else:
-            found = self.preview(user, form.when, form.time_zone, count=3)
-            timing, next_at = found.timing, next(iter(found.times), None)
+            timing = (await self.preview(user, form.when, form.time_zone, count=3)).timing
+            next_at = self._looked_at(timing)
         values = checked(form, timing, await self.known(user))
         # Changed words of others stay theirs: which of them were typed anew cannot be told.
         values = replace(values, is_tainted=before.is_tainted, is_private=before.is_private)
         row = await self._jobs(user).change(job_id, version, values, next_at)
         self.changed()
-        return await self.tools.settle(row)
+        return await self._shown(user, await self.tools.settle(row))
 
     async def enable(self, user: User, job_id: str, version: int, *, is_enabled: bool) -> JobRow:
         """Switch it on, with no failure counted and from now on, or off; Conflict when it was changed meanwhile."""
@@ -235,9 +248,9 @@ class JobsService(Struct, frozen=True, kw_only=True):
         if not is_enabled:
             row = await jobs.pause(job_id, version)
         else:
-            row = await jobs.enable(job_id, version, self._next(await jobs.get(job_id)))
+            row = await jobs.enable(job_id, version, self._looked_at((await jobs.get(job_id)).timing))
         self.changed()
-        return row
+        return await self._shown(user, row)
 
     async def remove(self, user: User, job_id: str, version: int) -> JobRow:
         """Delete it with its coming runs; `restore` brings it back for a day. What it was."""
@@ -248,7 +261,7 @@ class JobsService(Struct, frozen=True, kw_only=True):
     async def restore(self, user: User, job_id: str) -> JobRow:
         """Put a deleted job back; what it missed meanwhile stays missed."""
         jobs = self._jobs(user)
-        row = await jobs.restore(job_id, self._next(await jobs.removed(job_id)))
+        row = await jobs.restore(job_id, self._looked_at((await jobs.removed(job_id)).timing))
         self.changed()
         return row
 
@@ -310,14 +323,29 @@ class JobsService(Struct, frozen=True, kw_only=True):
     def _jobs(self, user: User) -> JobsRepository:
         return self.runtime.db.repository(JobsRepository, user.id)
 
-    def _next_times(self, timing: Timing, count: int) -> Preview:
-        now = self.runtime.clock()
+    async def _next_times(self, user: User, timing: Timing, count: int) -> Preview:
+        now, titles = self.runtime.clock(), tuple[str, ...]()
         try:
-            times = self.timings.following(timing, now, count)
+            if timing.kind == "appointment":
+                appointments = self.appointments_of(user.id)
+                times = await appointments.following(timing, count)
+                titles = await appointments.titles(timing, times)
+            else:
+                times = self.timings.following(timing, now, count)
             here = tuple(at.astimezone(ZoneInfo(timing.time_zone)) for at in times)
-            return Preview(timing=timing, times=here, changes=clock_changes(timing, times, now))
+            return Preview(timing=timing, times=here, changes=clock_changes(timing, times, now), titles=titles)
         except ToolFailed as error:
             raise UserError(error.message, field="when") from error
 
-    def _next(self, job: JobRow) -> datetime | None:
-        return next(iter(self.timings.following(job.timing, self.runtime.clock(), 1)), None)
+    def _looked_at(self, timing: Timing) -> datetime | None:
+        return looked_at(self.timings, timing, self.runtime.clock())
+
+    async def _shown(self, user: User, row: JobRow) -> JobRow:
+        """The row with the next time that will be found: as it is kept, one beside appointments is looked at first."""
+        if row.timing_kind != "appointment" or row.next_at is None:
+            return row
+        try:
+            times = (await self._next_times(user, row.timing, 1)).times
+        except UserError:  # it waits for a calendar
+            times = ()
+        return replace(row, next_at=next(iter(times), None))

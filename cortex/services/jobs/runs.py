@@ -6,9 +6,10 @@ undone, another, or the next start, takes up.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
@@ -28,6 +29,9 @@ from cortex.storage.job_rows import ArmedJob, JobRow
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.slot_line import SlotLineRepository
 from cortex.storage.slots import AllSlotsRepository, RunningSlot, SlotRow, SlotsRepository
+
+if TYPE_CHECKING:
+    from cortex.services.jobs.appointments import JobAppointments
 
 LOOK_EVERY_S = 30.0  # a safety net: the alarm, and turns that end here, wake it sooner
 TAKEN_MOST = 1_000
@@ -61,13 +65,22 @@ class JobRuns:
     """Jobs as they run."""
 
     def __init__(
-        self, *, runtime: Runtime, turns: TurnQueue, tools: JobTools, notifier: Notifier, signal: SlotSignal
+        self,
+        *,
+        runtime: Runtime,
+        turns: TurnQueue,
+        tools: JobTools,
+        notifier: Notifier,
+        signal: SlotSignal,
+        appointments_of: Callable[[str], "JobAppointments"],
     ) -> None:
         """`signal`: set by whoever ends turns in this process."""
         self._runtime = runtime
         self._notifier = notifier
-        self._firing = JobFiring(runtime=runtime, notifier=notifier)
-        self._starts = JobStarts(runtime=runtime, turns=turns, tools=tools, notifier=notifier)
+        self._firing = JobFiring(runtime=runtime, notifier=notifier, appointments_of=appointments_of)
+        self._starts = JobStarts(
+            runtime=runtime, turns=turns, tools=tools, notifier=notifier, appointments_of=appointments_of
+        )
         self._endings = JobEndings(runtime=runtime, turns=turns, notifier=notifier)
         self._woken = signal.event
         self._here: set[str] = set()

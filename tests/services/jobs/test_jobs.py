@@ -185,7 +185,7 @@ async def test_nothing_is_chosen_where_nothing_is_to_choose(house: LivingHouse, 
 
 
 async def test_a_preview_has_the_zone_and_the_days_on_which_the_clock_changes(house: LivingHouse) -> None:
-    found = jobs_of(house).preview(house.admin, "30 2 28 3 *", "Europe/Berlin", count=2)
+    found = await jobs_of(house).preview(house.admin, "30 2 28 3 *", "Europe/Berlin", count=2)
     assert [at.isoformat() for at in found.times] == ["2027-03-28T03:30:00+02:00", "2028-03-28T02:30:00+02:00"]
     assert any("02:30" in change.words for change in found.changes)
 
