@@ -427,6 +427,7 @@ def test_the_architecture_names_files_and_parts_that_are_there() -> None:
 # A pause that no loop looks after, by file: why nothing is decided by how long it takes.
 PAUSES = {
     "tests/base/test_http.py": "a server that drips",
+    "tests/e2e/test_calendar_kill.py": "the moment of a kill, drawn by chance",
     "tests/e2e/chat_tab.py": "the page draws, and is compared until it is as another",
     "tests/e2e/clockroom.py": "the moment of a kill, drawn by chance",
     "tests/e2e/crowd.py": "the moment of a kill, drawn by chance",

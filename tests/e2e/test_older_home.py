@@ -19,7 +19,7 @@ from tests.children import ROOT, Program, environment, run
 from tests.e2e.caller import Caller
 from tests.e2e.crew import until
 from tests.e2e.daemon import Daemon
-from tests.homes import left_2026_11_27, left_before_face, left_before_light, left_before_prices
+from tests.homes import left_2026_11_27, left_before_calendars, left_before_face, left_before_light, left_before_prices
 from tests.homes.left_2026_11_21 import CUT_OFF, CUT_OFF_ONCE, DUE, ENDED, LINE, QUEUED, RULES, WAITING
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer
@@ -81,6 +81,16 @@ def furnished(tmp_path: Path) -> Iterator[tuple[Daemon, ScriptedServer]]:
     """The same of the version before the day had a page of its own."""
     with ScriptedServer(*left_before_face.RULES) as model:
         daemon = unpacked("before_face.tar.xz", tmp_path, model, since_asked_s)
+        yield daemon, model
+        daemon.close()
+        assert model.problems == []
+
+
+@pytest.fixture
+def dated(tmp_path: Path) -> Iterator[tuple[Daemon, ScriptedServer]]:
+    """The same of the version before there were calendars."""
+    with ScriptedServer(*left_before_calendars.RULES) as model:
+        daemon = unpacked("before_calendars.tar.xz", tmp_path, model, since_asked_s)
         yield daemon, model
         daemon.close()
         assert model.problems == []
@@ -382,6 +392,34 @@ def test_a_day_begun_in_the_version_before_goes_on(furnished: tuple[Daemon, Scri
         the_day_is_shown(daemon, ada)
     assert daemon.stop() == 0
     assert " ERROR " not in daemon.log
+
+
+def test_the_days_of_the_version_before_calendars_stand_in_one(dated: tuple[Daemon, ScriptedServer]) -> None:
+    daemon, model = dated
+    given = taken(daemon)
+    assert found(daemon, "SELECT version_num FROM alembic_version") == [("0043",)]
+    daemon.start()
+    with Caller(daemon) as ada:
+        ada.log_in()
+        answer_the_question(daemon, ada)
+        until(lambda: {state for (state,) in found(daemon, "SELECT state FROM turns")} <= set(LOOP_ENDS))
+        assert first_requests(model) == {QUEUED}, "a step that was kept is made again"
+        until(lambda: ("done", "Rye is on your list.") in found(daemon, "SELECT state, result FROM slots"))
+        what_was_set_up_works_on(daemon, ada, given)
+        the_day_is_shown(daemon, ada)
+        assert left_before_calendars.SNIPPET[1] in ada.get("/snippets").text
+        week = ada.get("/calendar").text + ada.get(f"/calendar?day={tomorrow_of(daemon)}").text
+        assert left_before_face.LATER in week
+        assert left_before_calendars.WEEKLY in ada.get("/jobs").text
+        assert found(daemon, "SELECT count(*) FROM calendars") == [(0,)]
+    assert daemon.stop() == 0
+    assert " ERROR " not in daemon.log
+
+
+def tomorrow_of(daemon: Daemon) -> str:
+    """The day for which the bin's reminder waits."""
+    ((at,),) = found(daemon, "SELECT next_at FROM reminders WHERE text LIKE ?", f"%{left_before_face.LATER}%")
+    return str(at)[:10]
 
 
 def the_day_is_shown(daemon: Daemon, ada: Caller) -> None:
