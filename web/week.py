@@ -67,7 +67,7 @@ class DayColumn(Struct, frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """How many lines it has, shown or not."""
+        """Return how many lines it has, shown or not."""
         return len(self.whole) + len(self.timed) + self.more
 
     @property
