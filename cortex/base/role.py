@@ -8,6 +8,7 @@ ToolMode = Literal["auto", "chat", "all"]
 # maker: a job whose owner lets it make and remove jobs; result: an answer to what a background agent found;
 # api: another program asks, with a token
 Channel = Literal["chat", "cron", "maker", "agent", "result", "api"]
+BY_TOKEN: frozenset[Channel] = frozenset({"api", "result"})  # so may a turn have come that a token bounds
 
 
 class Role(Struct, frozen=True, kw_only=True):

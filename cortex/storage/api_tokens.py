@@ -11,6 +11,8 @@ from cortex.storage.repository import Repository, SharedRepository, reading, sel
 from cortex.storage.schema import AccountTable, ApiRequestTable, ApiTokenTable, TurnTable
 
 MOST_TOKENS = "max_tokens"  # among a request's parameters: how long each answer of a model may be
+INSTRUCTIONS = "instructions"  # there too: what the program tells the model with this message, unless it did before
+INSTRUCTED = "instructed"  # and the digest of what it told it last, then or earlier
 USED_AGAIN = timedelta(minutes=1)  # when it was used last is kept so exactly
 
 
@@ -42,7 +44,7 @@ class ApiTokenRow(Struct, frozen=True, kw_only=True):
 class ApiRequestRow(Struct, frozen=True, kw_only=True):
     """A request of a program. `model`: the one it asked for by name, "" for the role's.
 
-    `parameters`: what tunes its answer, under the names of chat completions, as JSON texts.
+    `parameters`: what tunes its answer, under the names of chat completions, as JSON texts; and what stands above.
     """
 
     turn_id: str
@@ -144,6 +146,12 @@ class ApiTokensRepository(Repository):
         row = {"turn_id": turn_id, "token_id": token_id, "conversation_id": conversation_id, "model": model}
         known = {"parameters": dict(parameters), "at": self.clock()}
         await self.session.execute(self._insert(ApiRequestTable, {**row, **known}))
+
+    async def go_on(self, turn_id: str, following: str) -> None:
+        """Let a turn go on under the token of this one, if it came with any."""
+        request = await self.request(turn_id)
+        if request is not None:
+            await self.take(following, request.token_id, request.conversation_id, request.model)
 
     async def keep_thread(self, turn_id: str, thread: str) -> None:
         """Keep what was said up to the answer of this request."""

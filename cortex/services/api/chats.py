@@ -6,8 +6,10 @@ to, it goes on there; else its history is laid down in a new one, marked as word
 """
 
 import asyncio
+import hashlib
 import io
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -18,7 +20,7 @@ from cortex.base.events import Event
 from cortex.base.ids import new_id
 from cortex.base.tokens import count
 from cortex.services.api.answers import Failure, Finished, StopText, Tell
-from cortex.services.api.hearing import Hearing, follow
+from cortex.services.api.hearing import Hearing, follow, left_open
 from cortex.services.api.json_answers import JsonWanted, refusal, wanted_by
 from cortex.services.api.passing import format_of, tuning_of
 from cortex.services.api.pictures import ProgramPictures, must_be_few, unread
@@ -32,7 +34,7 @@ from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
 from cortex.services.turns.answer_writer import message_row
 from cortex.services.turns.queue import TurnQueue
-from cortex.storage.api_tokens import MOST_TOKENS, ApiTokensRepository
+from cortex.storage.api_tokens import INSTRUCTED, INSTRUCTIONS, MOST_TOKENS, ApiRequestRow, ApiTokensRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.db import Opener
 from cortex.storage.documents import DocumentRow
@@ -45,14 +47,16 @@ ENDED = {
     "failed": "The answer failed.",
 }
 
-
+ENDS = ("done", "out_of_rounds")
+LATE_MOST = 10  # calls of a turn that were allowed when it was over
 BEGUN = "Your answer has begun already. Go on right behind its beginning, and do not repeat that:\n{begun}"
 
 
 class Asked(Struct, frozen=True, kw_only=True):
     """A request that was taken: its turn, and the number of the log's row ahead of it.
 
-    `stops`: what ends its answer; `wanted`: what that has to be, None for words.
+    `stops`: what ends its answer; `wanted`: what that has to be, None for words. `waits`: for its person, where a call
+    needs their word; else that is left open.
     """
 
     turn: TurnRow
@@ -60,6 +64,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     seq: int
     stops: tuple[str, ...] = ()
     wanted: JsonWanted | None = None
+    waits: bool = True
 
 
 class ProgramChats(Struct, frozen=True, kw_only=True):
@@ -99,7 +104,8 @@ class ProgramChats(Struct, frozen=True, kw_only=True):
             raise
         self.runtime.hub.announce(row.conversation_id)
         await self.turns.start(row, is_free=True)
-        return Asked(turn=row, dialogue=dialogue, seq=seq, stops=request.stops, wanted=wanted)
+        waits = caller.token.wait_s > 0
+        return Asked(turn=row, dialogue=dialogue, seq=seq, stops=request.stops, wanted=wanted, waits=waits)
 
     async def answer(self, asked: Asked, tell: Tell) -> Finished:
         """Tell the answer as it comes, to its end. Cancelled, it ends the turn: nobody listens any more."""
@@ -109,6 +115,9 @@ class ProgramChats(Struct, frozen=True, kw_only=True):
             async for news in follow(self.runtime, row, asked.seq):
                 for event in news.events:
                     await hearing.take(event)
+                    words = "" if asked.waits else left_open(event)
+                    if words and await self.turns.set_aside(row):
+                        return await self._left_open(asked, words, hearing)
                     if event.kind == "turn.end":
                         return await self._end(asked, event, hearing)
                 for part in news.parts:
@@ -123,6 +132,14 @@ class ProgramChats(Struct, frozen=True, kw_only=True):
             await self.turns.stop(row)
             raise
         raise AssertionError("a turn is followed to its end")
+
+    async def _left_open(self, asked: Asked, words: str, hearing: Hearing) -> Finished:
+        """The end of an answer whose turn is set aside: its call waits for the person, and the program does not."""
+        await hearing.leave(words)
+        await self._keep_thread(asked, hearing.told)
+        if asked.wanted is not None:
+            return Finished(usage=hearing.usage, failure="stopped", text=words)
+        return Finished(usage=hearing.usage)
 
     async def _must_fit(self, caller: Caller, model: str, dialogue: Dialogue) -> None:
         """BadRequest for words that the model cannot take in at once; what was said before them is summarised."""
@@ -143,7 +160,7 @@ class ProgramChats(Struct, frozen=True, kw_only=True):
         places = dialogue.pictures
         if dialogue.pictures_before:
             async with self.runtime.db.read_transaction(caller.user.id) as repository:
-                if await self._goes_on_in(repository, caller, dialogue) is None:
+                if await self._goes_on_from(repository, caller, dialogue) is None:
                     places = (*dialogue.pictures_before, *places)
         must_be_few(places)
         kept: list[DocumentRow] = []
@@ -169,10 +186,14 @@ class ProgramChats(Struct, frozen=True, kw_only=True):
             BEGUN.format(begun=dialogue.begun) if dialogue.begun else "",
             wanted.words if wanted else "",
         ]
-        most = ((MOST_TOKENS, str(request.most_tokens)),) if request.most_tokens else ()
+        parameters = {name: text for name, text in tuning_of(request) if name != "stop"}
+        if request.most_tokens:
+            parameters[MOST_TOKENS] = str(request.most_tokens)
         async with self.runtime.db.transaction(caller.user.id) as repository:
             await self.tokens.must_be_open(repository, caller)
-            place = await self._place(repository, caller, dialogue)
+            before = await self._goes_on_from(repository, caller, dialogue)
+            place = before.conversation_id if before else await self._new_place(repository, caller, dialogue)
+            parameters |= _told(dialogue.instructions, before)
             seq = (await repository(ConversationsRepository).get(place)).seq
             row = await repository(TurnsRepository).create(
                 NewTurn(
@@ -187,18 +208,13 @@ class ProgramChats(Struct, frozen=True, kw_only=True):
                     attachments=tuple(map(attachment_of, files)),
                 )
             )
-            tuning = tuple((name, text) for name, text in tuning_of(request) if name != "stop")
-            await repository(ApiTokensRepository).take(
-                row.id, caller.token.id, place, request.asked_model, (*tuning, *most)
-            )
+            told = tuple(parameters.items())
+            await repository(ApiTokensRepository).take(row.id, caller.token.id, place, request.asked_model, told)
             await repository(ConversationsRepository).append(place, [message_row(row)])
         return row, seq
 
-    async def _place(self, repository: Opener, caller: Caller, dialogue: Dialogue) -> str:
-        """The conversation that this goes on in."""
-        known = await self._goes_on_in(repository, caller, dialogue)
-        if known is not None:
-            return known
+    async def _new_place(self, repository: Opener, caller: Caller, dialogue: Dialogue) -> str:
+        """A conversation for what is said now, behind what the program says was said before."""
         name = title((*(words for words, _ in dialogue.before), dialogue.text)[0])
         is_outside = bool(dialogue.before) or not caller.token.is_own_words
         made = await repository(ConversationsRepository).create(
@@ -208,14 +224,14 @@ class ProgramChats(Struct, frozen=True, kw_only=True):
         await lay_down(repository, made.id, said, caller.token.role)
         return made.id
 
-    async def _goes_on_in(self, repository: Opener, caller: Caller, dialogue: Dialogue) -> str | None:
-        """The conversation here that came to just what the program says was said before."""
+    async def _goes_on_from(self, repository: Opener, caller: Caller, dialogue: Dialogue) -> ApiRequestRow | None:
+        """The request whose answer came to just what the program says was said before, and where it ended."""
         if not dialogue.before:
             return None
         before = await repository(ApiTokensRepository).at_thread(caller.token.id, thread_of(dialogue.before))
         if before is None or not await _is_last(repository, before.turn_id, before.conversation_id):
             return None
-        return before.conversation_id
+        return before
 
     async def _keep_thread(self, asked: Asked, told: str) -> None:
         """Remember what was said up to here, as the program will send it back."""
@@ -229,7 +245,7 @@ class ProgramChats(Struct, frozen=True, kw_only=True):
         # Where something was done before the budget was used up, the answer says so itself.
         if [one.state for one in rounds] == ["refused"]:
             return Finished(failure="quota", text=hearing.voice.said)
-        is_whole = state in ("done", "out_of_rounds")
+        is_whole = state in ENDS
         wrong = await hearing.end(asked.wanted) if is_whole else None
         await self._keep_thread(asked, hearing.told)
         if wrong is not None:
@@ -243,8 +259,23 @@ class ProgramChats(Struct, frozen=True, kw_only=True):
 
 
 async def _is_last(repository: Opener, turn_id: str, conversation_id: str) -> bool:
-    """Tell whether nothing was said in the conversation since this turn, which is at its end."""
+    """Tell whether nothing was said in the conversation since this turn, which is at its end.
+
+    What became of calls that it left open was, but by nobody.
+    """
     if not await repository(ConversationsRepository).standing([conversation_id]):
         return False
-    turns = await repository(TurnsRepository).list(conversation_id, include_dropped=True, limit=1)
-    return bool(turns) and turns[0].id == turn_id and turns[0].state in ("done", "out_of_rounds")
+    turns = await repository(TurnsRepository).list(conversation_id, include_dropped=True, limit=LATE_MOST + 1)
+    since = [*takewhile(lambda turn: turn.id != turn_id, reversed(turns))]
+    ended = turns[-len(since) - 1 :]
+    is_there = len(since) < len(turns)
+    return is_there and all(turn.channel == "result" for turn in since) and all(turn.state in ENDS for turn in ended)
+
+
+def _told(instructions: str, before: ApiRequestRow | None) -> dict[str, str]:
+    """Of the request: what its program tells the model, once for all requests in a row that tell the same."""
+    if not instructions:
+        return {}
+    digest = hashlib.sha256(instructions.encode("utf-8", "replace")).hexdigest()
+    is_known = before is not None and before.parameters.get(INSTRUCTED) == digest
+    return {INSTRUCTED: digest} if is_known else {INSTRUCTED: digest, INSTRUCTIONS: instructions}

@@ -15,6 +15,8 @@ from cortex.services.turns.model_calls import TOO_LONG
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.turns import TurnRow
 
+OPEN = "This needs your OK first: {verb}. Open Cortex to answer."  # read aloud by some programs: no address
+
 
 class News(Struct, frozen=True, kw_only=True):
     """News of a turn: rows of the log in order, then the parts that are being written. Both () after a while."""
@@ -48,6 +50,13 @@ def waiting(event: Event, before: str) -> str:
     if event.kind != "approval":
         return before
     return str(event.payload["tool"]) if event.payload["state"] == "asked" else ""
+
+
+def left_open(event: Event) -> str:
+    """What to tell a program that does not wait for its person's word, where this event asks for that; "" elsewhere."""
+    if event.kind != "approval" or event.payload["state"] != "asked":
+        return ""
+    return OPEN.format(verb=str(event.payload["verb"]).rstrip(".?!"))
 
 
 class Hearing(Struct, kw_only=True):
@@ -85,6 +94,12 @@ class Hearing(Struct, kw_only=True):
         if not self.is_held or now_s - self._signed_s >= WORKING_S:
             self._signed_s = now_s
             await self.tell(Working(self.waits))
+
+    async def leave(self, words: str) -> None:
+        """Tell what is left of the answer, and these words behind it."""
+        await self.hear("open", words)
+        if not self.is_held:
+            await self._say(self.stops.rest())
 
     async def end(self, wanted: JsonWanted | None) -> ValueError | None:
         """Tell what is left; what is wrong with an answer that has to be JSON, None for one that fits."""

@@ -324,9 +324,8 @@ def _place(steps: Sequence[int | str]) -> str:
 class Dialogue(Struct, frozen=True, kw_only=True):
     """The words said before, in pairs of words and answer, and what is asked now.
 
-    `instructions`: what the program tells the model ahead of all, which stands at the head of the first words.
-    `begun`: how the answer begins, where the program gives its beginning. `pictures`, `pictures_before`: where those of
-    the words now and of those before are.
+    `instructions`: what the program tells the model beside them, each time anew. `begun`: how the answer begins,
+    where the program gives its beginning. `pictures`, `pictures_before`: where those of the words now and before are.
     """
 
     before: tuple[tuple[str, str], ...]
@@ -356,8 +355,6 @@ def dialogue_of(messages: Sequence[ChatMessage]) -> Dialogue:
         raise BadRequest("There is no message of the user to answer.", field="messages")
     instructions = "\n\n".join(filter(None, (one.text for one in messages if one.is_instruction)))
     said = [("\n\n".join(words), "\n\n".join(answers)) for words, answers in pairs]
-    if instructions:
-        said[0] = ("\n\n".join(filter(None, (instructions, said[0][0]))), said[0][1])
     return Dialogue(
         before=tuple(said[:-1]),
         text=said[-1][0],

@@ -18,7 +18,7 @@ from cortex.base.messages import ToolCall
 from cortex.base.zone import midnight
 from cortex.selection.types import META
 from cortex.services.api.answers import Tell, Working
-from cortex.services.api.hearing import follow, waiting
+from cortex.services.api.hearing import follow, left_open, waiting
 from cortex.services.api.tokens import ApiTokens, Caller
 from cortex.services.roles.roles import Roles
 from cortex.services.runtime import Runtime
@@ -80,8 +80,8 @@ class ProgramTools(Struct, frozen=True, kw_only=True):
     ) -> CallAnswer:
         """Call a tool and wait for what it gives, or for its refusal. NotAllowed, Throttled, Busy.
 
-        A call that asks waits for the person as long as the token says. ends_with_caller: cancelled, it ends the call,
-        which goes on otherwise.
+        A call that asks waits for the person as long as the token says; where that is no time, it is left open.
+        ends_with_caller: cancelled, it ends the call, which goes on otherwise.
         """
         permitted = await self._permitted(caller)
         checked = check(self.runtime.registry, permitted, ToolCall(id=WIRE_ID, name=name, arguments=arguments))
@@ -91,17 +91,20 @@ class ProgramTools(Struct, frozen=True, kw_only=True):
         row, seq = await self._begin(caller, call)
         await self.turns.start_call(row, call)
         try:
-            return await self._answer(row, seq, tell)
+            return await self._answer(row, seq, tell, waits=caller.token.wait_s > 0)
         except asyncio.CancelledError:
             if ends_with_caller:
                 await self.turns.stop(row)
             raise
 
-    async def _answer(self, row: TurnRow, seq: int, tell: Tell) -> CallAnswer:
-        waits, changed, answer = "", "", CallAnswer(text=BROKEN, is_error=True)
+    async def _answer(self, row: TurnRow, seq: int, tell: Tell, *, waits: bool) -> CallAnswer:
+        asking, changed, answer = "", "", CallAnswer(text=BROKEN, is_error=True)
         async for news in follow(self.runtime, row, seq):
             for event in news.events:
-                waits = waiting(event, waits)
+                asking = waiting(event, asking)
+                words = "" if waits else left_open(event)
+                if words and await self.turns.set_aside(row):
+                    return CallAnswer(text=words, is_error=True)
                 if event.kind == "tool.call" and event.payload.get("instead_of"):
                     changed = event.payload["arguments"]
                 elif event.kind == "tool.result":
@@ -111,7 +114,7 @@ class ProgramTools(Struct, frozen=True, kw_only=True):
                 elif event.kind == "turn.end":
                     return answer
             if not news.events and not news.parts:
-                await tell(Working(waits))
+                await tell(Working(asking))
         raise AssertionError("a turn is followed to its end")
 
     async def _begin(self, caller: Caller, call: ToolCall) -> tuple[TurnRow, int]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry
-from cortex.base.role import Role
+from cortex.base.role import BY_TOKEN, Role
 from cortex.base.turn import parent_of
 from cortex.base.user import User
 from cortex.base.zone import midnight
@@ -165,7 +165,7 @@ class Budgets(Struct, frozen=True, kw_only=True):
         found = await self._own(user, turn, role)
         async with self.runtime.db.one_view():
             token = None
-            if turn.channel == "api":
+            if turn.channel in BY_TOKEN:
                 token = await self.runtime.db.repository(ApiTokensRepository, user.id).of_turn(turn.id)
             rows = await self.runtime.db.repository(BudgetRows).list()
             given = await self.runtime.db.repository(AllSharesRepository).given(user.id)

@@ -127,7 +127,7 @@ class Chat(Struct, frozen=True, kw_only=True):
             living = await repository(TurnsRepository).active()
         if not is_queued:
             await self._begin(row)
-        await self.turns.give_way(user.id, living)
+        await self.turns.give_way(living)
         return row.id
 
     async def place_of(self, user: User, turn_id: str) -> str:

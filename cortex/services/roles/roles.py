@@ -18,7 +18,7 @@ from cortex.base.errors import NotFound, UserError
 from cortex.base.model import ModelEntry
 from cortex.base.numbers import whole_number
 from cortex.base.record import field_names
-from cortex.base.role import Channel, Role
+from cortex.base.role import BY_TOKEN, Channel, Role
 from cortex.base.settings import MAX_ROUNDS_CAP
 from cortex.base.user import User
 from cortex.services.roles.files import checked, fields_of
@@ -162,12 +162,12 @@ class Roles:
         )
 
     async def of_turn(self, user: User, turn: RoleTaker) -> Role:
-        """The role in force in this turn; where a program asked for it, within what its token allows."""
+        """The role in force in this turn; where a program asked for it or what it goes on with, within its token."""
         role = await self.role(user, turn.role, turn.job_id)
-        if turn.channel != "api" or self._db is None:
+        if turn.channel not in BY_TOKEN or self._db is None:
             return role
         token = await self._db.repository(ApiTokensRepository, user.id).of_turn(turn.id)
-        return await self.within_token(user, role, token)
+        return role if token is None and turn.channel == "result" else await self.within_token(user, role, token)
 
     async def within_token(self, user: User, role: Role, token: ApiTokenRow | None) -> Role:
         """The role as far as the token goes; one that is gone allows nothing."""

@@ -154,10 +154,11 @@ class ApprovalsService(Struct, frozen=True, kw_only=True):
         return row.id
 
     async def _patience(self, turn: Turn) -> timedelta:
-        """Return how long the person has: a program that asks says so itself, by its token."""
+        """Return how long the person has: a program that waits for it says so itself, by its token."""
         if turn.channel == "api":
             token = await self.runtime.db.repository(ApiTokensRepository, turn.user_id).of_turn(turn.id)
-            return timedelta(seconds=token.wait_s if token is not None else 0)
+            if token is None or token.wait_s:
+                return timedelta(seconds=token.wait_s if token is not None else 0)
         return timedelta(hours=APPROVAL_HOURS)
 
     def weigh(self, row: ApprovalRow) -> Weighed:

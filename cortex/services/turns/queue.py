@@ -117,18 +117,24 @@ class TurnQueue(Struct, frozen=True, kw_only=True):
         if following:
             await self.start_id(row.owner_id, following)
 
-    async def give_way(self, user_id: str, rows: Sequence[TurnRow]) -> None:
+    async def give_way(self, rows: Sequence[TurnRow]) -> None:
         """Set turns aside that wait for this person, who went on talking: each message gets its own answer.
 
         rows: the person's turns that live. Set aside is the turn which a message stands behind, and the oldest ones
         where they take all places of their chats.
         """
         for row in waiting_in_the_way(rows):
-            following = await self.turn_end.set_aside(row)
-            if following is not None:
-                await self.runtime.runner.cancel(row.id)
-                if following:
-                    await self.start_id(user_id, following)
+            await self.set_aside(row)
+
+    async def set_aside(self, row: TurnRow) -> bool:
+        """End a turn that waits for its person, whose question stays; False for one that has its answer by now."""
+        following = await self.turn_end.set_aside(row)
+        if following is None:
+            return False
+        await self.runtime.runner.cancel(row.id)
+        if following:
+            await self.start_id(row.owner_id, following)
+        return True
 
     async def _end(self, row: TurnRow) -> str:
         await self.runtime.hub.changed(row.conversation_id, -1, 0.3)  # what other processes write must be heard first
@@ -251,7 +257,7 @@ class TurnQueue(Struct, frozen=True, kw_only=True):
                 await self.runtime.runner.cancel(row.turn_id)
         rows = await self.runtime.db.repository(AllTurnsRepository).unfinished()
         for user_id in {row.owner_id for row in rows}:
-            await self.give_way(user_id, [row for row in rows if row.owner_id == user_id])
+            await self.give_way([row for row in rows if row.owner_id == user_id])
 
     async def _look_at(self, row: TurnRow) -> bool:
         """Tell whether it was left by its run. One that was so in the look before too is ended.

@@ -7,9 +7,11 @@ waits, and what is answered later is carried out in a turn of its own, through t
 from cortex.base.errors import Conflict
 from cortex.base.ids import derived_id
 from cortex.base.messages import ToolCall
+from cortex.base.role import BY_TOKEN
 from cortex.base.turn import GIVEN
 from cortex.services.turns.answer_writer import Row, message_row
 from cortex.services.turns.approval_log import answer_payload, end_call
+from cortex.storage.api_tokens import ApiTokensRepository
 from cortex.storage.approvals import ApprovalRow, ApprovalsRepository
 from cortex.storage.calls import CallsRepository
 from cortex.storage.conversations import ConversationsRepository
@@ -27,7 +29,8 @@ GOES_ON = "Goes on below"
 async def go_on(repository: Opener, row: ApprovalRow, *, is_again: bool = False) -> tuple[TurnRow, bool]:
     """A turn that begins with the call of this question, whose own turn is over; whether it waits behind another.
 
-    Conflict where there is one already. It is marked with what the first one had read, whatever stands between.
+    Conflict where there is one already. It is marked with what the first one had read, whatever stands between, and is
+    bounded by the token that the first one came with.
     """
     turns = repository(TurnsRepository)
     before = await turns.get(row.turn_id)
@@ -45,6 +48,8 @@ async def go_on(repository: Opener, row: ApprovalRow, *, is_again: bool = False)
             reads=await turns.reads(before),
         )
     )
+    if before.channel in BY_TOKEN:
+        await repository(ApiTokensRepository).go_on(before.id, made.id)
     if not await repository(ApprovalsRepository).continue_in(row.id, made.id):
         raise Conflict("This was asked again before. The new request is further down in this chat.")
     is_queued = await repository(HaltsRepository).of(made.owner_id) is not None or await turns.is_behind(made)

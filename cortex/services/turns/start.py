@@ -29,6 +29,8 @@ from cortex.storage.turns import TurnRow, TurnsRepository
 
 NOT_DONE = "(Cortex: calls that waited for the user's approval are settled, and were not run:)"
 
+INSTRUCTED = "The program that passes this message on tells you:\n{text}"
+
 
 class TurnStart(Struct, frozen=True, kw_only=True):
     """Makes `Turn` values from stored rows."""
@@ -69,6 +71,8 @@ class TurnStart(Struct, frozen=True, kw_only=True):
             context = replace(context, summary=await self.history.summarise(context, row))
         self.contexts.hold(turn_id, context)
         pictures, documents = await self.files.of(row) if row.attachments else ((), ())
+        if context.instructions:
+            documents = (*documents, INSTRUCTED.format(text=context.instructions))
         before = for_model(done, is_from_outside=row.is_tainted or row.has_read_outside) if done else ""
         return Turn(
             id=row.id,

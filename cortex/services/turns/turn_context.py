@@ -25,7 +25,7 @@ from cortex.services.models.registry import ModelRegistry
 from cortex.services.roles.roles import Roles, RoleTaker
 from cortex.services.runtime import Runtime
 from cortex.services.tools.tools import PlanGround, ToolsService
-from cortex.storage.api_tokens import MOST_TOKENS, ApiTokensRepository
+from cortex.storage.api_tokens import INSTRUCTED, INSTRUCTIONS, MOST_TOKENS, ApiTokensRepository
 from cortex.storage.conversations import ConversationRow, ConversationsRepository
 from cortex.storage.messages import MessageRow, MessagesRepository
 from cortex.storage.rounds import RoundsRepository
@@ -38,8 +38,8 @@ class TurnContext(Struct, frozen=True, kw_only=True):
     chain: names of the models to ask, the first one first; `entry` is that one, `profile` its cache as it is planned
     with. `permitted`: names of the tools that may run. `stored`: the transcript ahead of the turn; `summary`: what
     stands for its beginning. `conversation`: as it was when this was read, None for a draft of a new one.
-    `borrowed`: the shared model that answered last in it, "" where the person's own did. `parameters`, `most_tokens`:
-    what a program's request says of its answers.
+    `borrowed`: the shared model that answered last in it, "" where the person's own did. `parameters`, `most_tokens`,
+    `instructions`: what a program's request says of its answers, and tells the model beside the words.
     """
 
     user: User
@@ -60,6 +60,7 @@ class TurnContext(Struct, frozen=True, kw_only=True):
     summary: SummaryRow | None = None
     parameters: tuple[tuple[str, str], ...] = ()
     most_tokens: int | None = None
+    instructions: str = ""
 
     def remembering(self, memory: dict[str, Any]) -> Self:
         """With what the planner keeps for the next round of this conversation, which is stored already."""
@@ -155,7 +156,8 @@ class TurnContexts(Struct, frozen=True, kw_only=True):
             request = await self.runtime.db.repository(ApiTokensRepository, user.id).request(turn.id)
             chain = chain or ((request.model,) if request is not None and request.model else ())
             parameters = dict(request.parameters) if request is not None else {}
-        most = parameters.pop(MOST_TOKENS, None)
+        most, instructions = parameters.pop(MOST_TOKENS, None), parameters.pop(INSTRUCTIONS, "")
+        parameters.pop(INSTRUCTED, None)
         ahead = 0 if turn.job_id else turn.ordinal  # a job's run knows nothing of the runs before it
         asker = _Asker(user=user, role=role, ground=ground)
         context = await self._facts(asker, turn.conversation_id, ahead, chain, chosen)
@@ -165,6 +167,7 @@ class TurnContexts(Struct, frozen=True, kw_only=True):
             limits=await self.budgets.limits(user, turn, role),
             parameters=tuple(parameters.items()),
             most_tokens=None if most is None else int(most),
+            instructions=instructions,
         )
 
     async def of_draft(
