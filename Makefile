@@ -72,12 +72,14 @@ agentdojo:
 	@"$(DOJO)/bin/pip" install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/agentdojo.txt
 
 # Real Home Assistants for tests, each in an environment of its own that is kept as long as its list of packages stays the
-# same: one for Python 3.11, and a newer one where Python 3.12 is there.
-homeassistant: $(HASS)/requirements.txt $(if $(shell command -v python3.12),$(HASS)-2025/requirements.txt)
+# same: one for Python 3.11, and newer ones where Python 3.12 and 3.13 are there.
+homeassistant: $(HASS)/requirements.txt $(if $(shell command -v python3.12),$(HASS)-2025/requirements.txt) \
+	$(if $(shell command -v python3.13),$(HASS)-2025.4/requirements.txt)
 
 $(HASS)/requirements.txt: PYTHON_OF_HASS = python3.11
 $(HASS)-2025/requirements.txt: PYTHON_OF_HASS = python3.12
-$(HASS)/requirements.txt $(HASS)-2025/requirements.txt: $(HASS)%/requirements.txt: requirements/homeassistant%.txt
+$(HASS)-2025.4/requirements.txt: PYTHON_OF_HASS = python3.13
+$(HASS)/requirements.txt $(HASS)-2025/requirements.txt $(HASS)-2025.4/requirements.txt: $(HASS)%/requirements.txt: requirements/homeassistant%.txt
 	@rm -rf "$(@D)"
 	@{ $(PYTHON_OF_HASS) -m venv "$(@D)" && "$(@D)/bin/pip" install -q --disable-pip-version-check --no-deps \
 		--require-hashes -r $< && cp $< $@; } || \

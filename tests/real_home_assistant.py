@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,16 @@ from tests.patience import PATIENCE_S
 from tests.ports import port_for
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cortex"
-VERSIONS = {"2024.3.3": "homeassistant", "2025.1.4": "homeassistant-2025"}  # the second needs Python 3.12
+# 2025.1.4 needs Python 3.12, 2025.4.4 Python 3.13; newer ones need a newer 3.13, then 3.14.
+VERSIONS = {"2024.3.3": "homeassistant", "2025.1.4": "homeassistant-2025", "2025.4.4": "homeassistant-2025.4"}
+SENTENCES = ("2024.3.3", "2025.1.4")  # what they make of sentences stands in `tests/integrations/house_sentences/`
+AGENTS = ("2025.1.4", "2025.4.4")  # they ask models of Ollama, which came with 2024.4
 STARTER = Path(__file__).with_name("home_assistant_starter.py")
 LIGHTS = ("kitchen_sink", "kitchen_table", "hall", "bedroom_left", "bedroom_right", "living_room_floor")
 LIGHT_NAMES = ("Sink", "Table lamp", "Hallway", "Left lamp", "Right lamp", "Stehlampe")
 
 
-def pythons_of_home_assistant() -> list[Any]:
+def pythons_of_home_assistant(versions: Iterable[str] = SENTENCES) -> list[Any]:
     """The versions as parameters of a test; one that is not installed here is skipped, and says what it needs."""
     return [
         pytest.param(
@@ -33,7 +36,7 @@ def pythons_of_home_assistant() -> list[Any]:
                 not _python(version).exists(), reason=f"Home Assistant {version} is not here: run `make homeassistant`"
             ),
         )
-        for version in VERSIONS
+        for version in versions
     ]
 
 

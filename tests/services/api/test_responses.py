@@ -33,14 +33,17 @@ async def door(tmp_path: Path, scripted: ScriptedServer) -> AsyncIterator[Door]:
         yield opened
 
 
-async def test_cortex_acts_with_its_tools_and_nothing_is_kept_for_the_program(door: Door) -> None:
+async def test_cortex_acts_with_its_tools_and_nothing_is_kept_for_the_program(
+    door: Door, scripted: ScriptedServer
+) -> None:
     client = await door.client()
     answer = await client.responses.create(model="cortex", input="put milk on my list", instructions="Be brief.")
     assert (answer.output_text, answer.status) == ("Added milk.", "completed")
     assert answer.usage is not None
     assert answer.usage.total_tokens == answer.usage.input_tokens + answer.usage.output_tokens > 0
     (turn,) = await door.turns()
-    assert turn.text == "Be brief.\n\nput milk on my list"
+    assert turn.text == "put milk on my list"
+    assert "Be brief." in json.dumps(scripted.log[-1].body["messages"])
     with pytest.raises(openai.NotFoundError, match="keeps no responses"):
         await client.responses.retrieve(answer.id)
     with pytest.raises(openai.BadRequestError, match="keeps no responses") as refused:
