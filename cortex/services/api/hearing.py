@@ -53,7 +53,7 @@ def waiting(event: Event, before: str) -> str:
 
 
 def left_open(event: Event) -> str:
-    """What to tell a program that does not wait for its person's word, where this event asks for that; "" elsewhere."""
+    """Return what a program that does not wait is told where this event asks for its person's word; "" elsewhere."""
     if event.kind != "approval" or event.payload["state"] != "asked":
         return ""
     return OPEN.format(verb=str(event.payload["verb"]).rstrip(".?!"))
