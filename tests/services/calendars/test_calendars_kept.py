@@ -17,6 +17,7 @@ from cortex.storage.secrets import SecretsRepository
 from tests.dav_servers import PASSWORD, DavServer, event, radicale
 from tests.living_house import LivingHouse, living_house
 from tests.services.accounts.test_deletions import rows_of
+from tests.services.backup.test_backups import client_programs as client_programs
 from tests.still_clock import StillClock
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
