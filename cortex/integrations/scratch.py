@@ -32,7 +32,10 @@ def _made(place: Path) -> tuple[Path, int]:
     _sweep(place)
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-        handle = os.open(folder, os.O_RDONLY)
+        try:
+            handle = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:  # another process swept it away already
+            continue
         fcntl.flock(handle, fcntl.LOCK_SH)
         if folder.exists():  # nobody swept it away before it was locked
             return folder, handle

@@ -5,9 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from typing import Any
+
+import pytest
 
 from cortex.integrations.scratch import scratch_folder
 from tests.children import ROOT
@@ -71,3 +75,22 @@ async def test_one_whose_user_is_cancelled_while_all_threads_are_busy_goes_too(t
     await asyncio.wait([using, busy])
     await asyncio.to_thread(Event().is_set)  # the next in line of the only thread
     assert os.listdir(tmp_path) == []
+
+
+async def test_a_folder_that_was_swept_away_before_it_was_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a process beside it does that starts in the same moment."""
+    made: list[Path] = []
+
+    def mkdtemp(**how: Any) -> str:
+        folder = real(**how)
+        made.append(Path(folder))
+        if len(made) == 1:
+            made[0].rmdir()
+        return folder
+
+    real = tempfile.mkdtemp
+    monkeypatch.setattr("cortex.integrations.scratch.tempfile.mkdtemp", mkdtemp)
+    async with scratch_folder(tmp_path) as folder:
+        assert (folder, len(made)) == (made[1], 2)
