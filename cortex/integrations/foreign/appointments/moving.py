@@ -68,6 +68,8 @@ def move_dates(series: Event, changed: Sequence[Event], move: Move, moments: Mom
     """Move what was said of single dates of the series; the components that changed. UnreadableError, in words."""
     if move.is_none:
         return []
+    if series.get("EXRULE") is not None:
+        raise UnreadableError(FIXED)
     _move_list(series, "EXDATE", move)
     _move_list(series, "RDATE", move)
     for one in changed:

@@ -1,5 +1,7 @@
 """From one resource of a calendar to its appointment and its single dates. Runs in `program.py` only."""
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -7,7 +9,8 @@ from zoneinfo import ZoneInfo
 from icalendar import Calendar, vRecur
 
 from cortex.integrations.foreign.appointments.moments import Moments, is_day, length_of, value_of
-from cortex.integrations.foreign.appointments.series import Window, dates_of, recurrence
+from cortex.integrations.foreign.appointments.moving import Move
+from cortex.integrations.foreign.appointments.series import Window, dates_of, is_onwards, recurrence
 
 TEXT_CHARACTERS = 4_000
 NAME_CHARACTERS = 500
@@ -42,8 +45,15 @@ def _appointment(uid: str, events: list[Any], window: Window, moments: Moments) 
         made = dates_of(master, starts, length_of(master, starts), window, moments)
         note = made.note
         repeats = bool(master.get("RRULE") or master.get("RDATE"))
+        onwards = _onwards(changed.values(), starts, moments)
+        since = [moments.utc(move.old) for move, _ in onwards]
         for one in made.starts:
-            if (key := moments.key(one)) not in changed:
+            if (key := moments.key(one)) in changed:
+                continue
+            if (place := bisect_right(since, moments.utc(one))) > 0:  # as it is from a date on
+                move, event = onwards[place - 1]
+                dates.append({**_date(event, move.of(one), key, moments), **_differs(event, master)})
+            else:
                 dates.append(_date(master, one, key if repeats else "", moments))
     for key, event in changed.items():
         own = value_of(event, "DTSTART")
@@ -56,6 +66,20 @@ def _appointment(uid: str, events: list[Any], window: Window, moments: Moments) 
         **_fields(master, starts, moments),
         "dates": sorted(inside, key=lambda one: str(one["starts_at"])),
     }
+
+
+def _onwards(changed: Iterable[Any], starts: date | datetime, moments: Moments) -> list[tuple[Move, Any]]:
+    """Return the components that change all that follows, the earliest first, each with how far it moves a date."""
+    zone = starts.tzinfo if isinstance(starts, datetime) else None
+    found = []
+    for event in changed:
+        was, own = value_of(event, "RECURRENCE-ID"), value_of(event, "DTSTART")
+        if not is_onwards(event) or was is None or own is None:
+            continue
+        if isinstance(own, datetime) and zone is not None:
+            own = own.astimezone(zone)
+        found.append((Move(was, own, zone or moments.zone), event))
+    return sorted(found, key=lambda one: moments.utc(one[0].old))
 
 
 def _fields(event: Any, starts: date | datetime, moments: Moments) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from cortex.integrations.foreign.appointments.moments import Moments, is_day, li
 STEPS_MOST = 60_000  # of a rule, wherever it began
 DATES_MOST = 1_200  # of one series in a window
 UNREAD = "its rule of repetition cannot be read: only its first time is shown"
+UNREAD_GAPS = "which of its dates are left out cannot be read: they are shown too"
 TOO_FINE = ("SECONDLY", "MINUTELY")
 _HOUR = timedelta(hours=1)
 
@@ -40,14 +41,17 @@ class Window(Struct, frozen=True):
 
 def dates_of(event: Any, starts: date | datetime, length: timedelta, window: Window, moments: Moments) -> Dates:
     """Every begin in the window: by rules and single dates, without what was taken out."""
-    rules = event.get("RRULE")
     taken_out = {moments.key(one) for one in listed(event, "EXDATE")}
     found, note = {moments.key(starts): starts}, ""
-    for rule in rules if isinstance(rules, list) else [rules] if rules else []:
+    for rule in _rules(event, "RRULE"):
         made = _unfolded(rule, starts, length, window, moments)
         note = note or made.note
         found.update({moments.key(one): one for one in made.starts})
     found.update({moments.key(one): _alike(one, starts) for one in listed(event, "RDATE")})
+    for rule in _rules(event, "EXRULE"):  # of RFC 2445: older programs leave dates out by a rule
+        made = _unfolded(rule, starts, length, window, moments)
+        note = note or (UNREAD_GAPS if made.note else "")
+        taken_out |= {moments.key(one) for one in made.starts}
     inside = [
         one
         for key, one in found.items()
@@ -57,6 +61,11 @@ def dates_of(event: Any, starts: date | datetime, length: timedelta, window: Win
     if len(inside) > DATES_MOST:
         note = f"only the first {DATES_MOST:,} dates of it are shown"
     return Dates(inside[:DATES_MOST], note)
+
+
+def _rules(event: Any, name: str) -> list[Any]:
+    found = event.get(name)
+    return found if isinstance(found, list) else [found] if found else []
 
 
 def _unfolded(rule: Any, starts: date | datetime, length: timedelta, window: Window, moments: Moments) -> Dates:
@@ -128,3 +137,9 @@ def recurrence(event: Any, moments: Moments) -> str:
     """Return the date of its series that a component stands for; "" for the series itself."""
     value = value_of(event, "RECURRENCE-ID")
     return "" if value is None else moments.key(value)
+
+
+def is_onwards(event: Any) -> bool:
+    """Tell whether a component stands for its date of the series and all that follow (RFC 5545, section 3.2.13)."""
+    params = getattr(event.get("RECURRENCE-ID"), "params", {})
+    return str(params.get("RANGE", "")).upper() == "THISANDFUTURE"

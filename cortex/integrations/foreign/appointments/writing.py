@@ -14,10 +14,13 @@ from icalendar import Calendar, Event, vCalAddress, vRecur, vText
 from cortex.integrations.documents.kinds import UnreadableError
 from cortex.integrations.foreign.appointments.moments import Moments, is_day, length_of, value_of
 from cortex.integrations.foreign.appointments.moving import Move, has_exceptions, move_dates, move_rule
-from cortex.integrations.foreign.appointments.series import recurrence
+from cortex.integrations.foreign.appointments.series import is_onwards, recurrence
 
 PROGRAM = "-//Cortex//Calendar//EN"
 GONE = "This date is not in the series any more."
+ONWARDS = (
+    "Another program changed this series from one date on. Change it there, or take all of it out and add it anew."
+)
 _TEXTS = {"title": "SUMMARY", "place": "LOCATION", "text": "DESCRIPTION"}
 Order = Mapping[str, Any]
 
@@ -55,6 +58,8 @@ def _edited(calendar: Calendar, edit: Order, moments: Moments, now: datetime) ->
         recurrence(one, moments): one for one in calendar.walk("VEVENT") if str(one.get("UID", "")) == edit["uid"]
     }
     key, kind = edit.get("key", ""), edit["kind"]
+    if kind != "answer" and any(map(is_onwards, events.values())):  # what "from here on" means then has no one meaning
+        raise UnreadableError(ONWARDS)
     if kind == "remove":
         _taken_out(calendar, events, key, moments, now)
         return
