@@ -12,10 +12,11 @@ from sqlalchemy import Select, and_, or_, select, update
 
 from cortex.storage.jobs import AllJobsRepository
 from cortex.storage.repository import Repository, SharedRepository, as_row, reading
-from cortex.storage.schema import AccountTable, CalendarAccountTable, CalendarTable
+from cortex.storage.schema import AccountTable, CalendarAccountTable, CalendarTable, PreferenceTable
 
 Access = Literal["off", "busy", "read", "write"]  # what Cortex may do with a calendar: nothing, see when one is busy, …
 SharedAs = Literal["", "busy", "read"]  # what the others of the household see of it
+USUAL = "calendar.usual"  # the preference that names the calendar into which new appointments go
 NO_ACCOUNT = "There is no such calendar account."
 NO_CALENDAR = "There is no such calendar."
 
@@ -65,7 +66,8 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
 class SeenCalendar(Struct, frozen=True, kw_only=True):
     """A calendar as one person sees it. `owner`: whose it is, "" for their own; `access`: what they may do with it.
 
-    `kind`: of its account; `worked_at`: as of when its local copy is; `failure`: why it is no newer, or "".
+    `kind`: of its account; `worked_at`: as of when its local copy is; `failure`: why it is no newer, or "". `is_usual`:
+    the person chose it for new appointments.
     """
 
     id: str
@@ -83,6 +85,7 @@ class SeenCalendar(Struct, frozen=True, kw_only=True):
     worked_at: datetime | None
     schedules: bool
     failure: str
+    is_usual: bool = False
 
 
 def account_key(account_id: str) -> str:
@@ -115,12 +118,15 @@ class CalendarsRepository(Repository):
 
     @reading
     async def seen(self) -> Sequence[SeenCalendar]:
-        """Every calendar that they may see: their own that are on, then others', by owner and name."""
-        rows = (await self.session.execute(self._seen())).mappings().all()
-        made = [
-            SeenCalendar(**{**row, "owner": "" if row["owner_id"] == self.owner_id else row["owner"]}) for row in rows
-        ]
-        return sorted(map(self._as_seen, made), key=lambda one: (one.owner != "", one.owner, one.name.casefold()))
+        """Every calendar that they may see: their own that are on, the usual one first, then others', by owner."""
+        made: list[SeenCalendar] = []
+        for row in (await self.session.execute(self._seen())).mappings():
+            values = {name: row[name] for name in SeenCalendar.__struct_fields__ if name in row}
+            is_own, usual = row["owner_id"] == self.owner_id, (row["usual"] or {}).get("value")
+            values |= {"owner": "" if is_own else row["owner"], "is_usual": is_own and usual == row["id"]}
+            made.append(SeenCalendar(**values))
+        ranked = sorted(made, key=lambda one: (one.owner != "", one.owner, not one.is_usual, one.name.casefold()))
+        return [self._as_seen(one) for one in ranked]
 
     async def add(self, account: CalendarAccountRow, calendars: Sequence[CalendarRow]) -> None:
         """Keep an account with its calendars."""
@@ -159,6 +165,7 @@ class CalendarsRepository(Repository):
         columns = [
             getattr(CalendarTable, name) for name in SeenCalendar.__struct_fields__ if hasattr(CalendarTable, name)
         ]
+        is_usual = and_(PreferenceTable.owner_id == self.owner_id, PreferenceTable.key == USUAL)
         is_own, is_given = self._reach(CalendarTable), and_(CalendarTable.shared_as != "", AccountTable.is_active)
         return (
             select(
@@ -168,9 +175,11 @@ class CalendarsRepository(Repository):
                 CalendarAccountTable.schedules,
                 CalendarAccountTable.kind,
                 CalendarAccountTable.failure,
+                PreferenceTable.value.label("usual"),
             )
             .join(CalendarAccountTable, CalendarAccountTable.id == CalendarTable.account_id)
             .join(AccountTable, AccountTable.id == CalendarTable.owner_id)
+            .outerjoin(PreferenceTable, is_usual)
             .where(CalendarTable.access != "off", or_(is_own, is_given))
         )
 

@@ -65,6 +65,8 @@ class CalendarAccountsContext(Context, frozen=True, kw_only=True):
     accounts: Sequence[tuple[CalendarAccountRow, Sequence[CalendarRow]]] = described("each with its calendars")
     hints: Sequence[ProviderHint] = described("what to type for known providers")
     feed: str = described("the address of my own, whole; empty while there is none")
+    writable: Sequence[tuple[str, str]] = described("calendars that new appointments may go into: id, name")
+    usual: str = described("the id of the one into which they go")
     typed: dict[str, str] = described("what was typed and refused; no password", default_factory=dict)
     opened: str = described("the form that was refused: server, address or empty", default="")
 
@@ -106,6 +108,13 @@ async def save(visit: UserVisit, calendar_id: str, access: Text = "", shared_as:
     if access not in ACCESS or shared_as not in SHARED:
         raise UserError("Choose one of the values of the list.")
     await visit.services.calendar_accounts.set_access(visit.user, calendar_id, ACCESS[access], SHARED[shared_as])
+    return visit.redirect(HERE, "Saved.")
+
+
+@router.post(HERE + "/usual")
+async def set_usual(visit: UserVisit, usual: Text = "") -> Response:
+    """Say into which calendar new appointments go."""
+    await visit.services.calendar_accounts.set_usual(visit.user, usual)
     return visit.redirect(HERE, "Saved.")
 
 
@@ -193,9 +202,12 @@ async def _refused(
 
 async def _context(visit: Visit) -> CalendarAccountsContext:
     path = await visit.services.calendar_feed.path(visit.user)
+    own = [one for one in await visit.services.agenda.calendars(visit.user) if one.access == "write" and not one.owner]
     root = visit.services.settings.public_url or visit.address_for_others or visit.origin
     return CalendarAccountsContext(
         accounts=await visit.services.calendar_accounts.list(visit.user),
         hints=HINTS,
+        writable=[(one.id, f"{one.name}, {one.account}") for one in own],
+        usual=own[0].id if own else "",
         feed=f"{root.rstrip('/')}{FEED}/{path}" if path else "",
     )

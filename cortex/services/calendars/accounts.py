@@ -22,10 +22,11 @@ from cortex.integrations.dav.server import DavServer, server_at
 from cortex.integrations.dav.values import Account, Collection, CollectionChanges, Resource
 from cortex.storage.appointments import AppointmentsRepository
 from cortex.storage.audit import AuditRepository
-from cortex.storage.calendars import Access, CalendarsRepository, SharedAs, account_key
+from cortex.storage.calendars import USUAL, Access, CalendarsRepository, SharedAs, account_key
 from cortex.storage.calendars import CalendarAccountRow as CalendarAccountRow
 from cortex.storage.calendars import CalendarRow as CalendarRow
 from cortex.storage.db import Database
+from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.secrets import SecretsRepository
 from cortex.storage.tool_settings import ToolSettingsRepository
 
@@ -139,6 +140,13 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
             await repository(ToolSettingsRepository).changed()
         if row.access == "off" != access:
             await self.refresh(user, row.account_id)
+
+    async def set_usual(self, user: User, calendar_id: str) -> None:
+        """Have new appointments go into this calendar where none is named; UserError where Cortex may not write."""
+        row = await self.db.repository(CalendarsRepository, user.id).calendar(calendar_id)
+        if row.access != "write":
+            raise UserError("Choose one of your calendars that Cortex may write to.", field="usual")
+        await self.db.repository(PreferencesRepository, user.id).set(USUAL, calendar_id)
 
     async def refresh(self, user: User, account_id: str) -> None:
         """Have the server asked now what changed."""

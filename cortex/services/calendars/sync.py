@@ -161,10 +161,13 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
         )
 
     async def _found_again(self, account: CalendarAccountRow, connection: DavConnection) -> None:
-        """Take in calendars that came on the server, and let those go that are not there any more."""
-        found = {one.url: one for one in (await connection.account()).collections if not one.is_contacts}
+        """Take in calendars that came on the server, let those go that are not there any more; who one is there."""
+        said = await connection.account()
+        found = {one.url: one for one in said.collections if not one.is_contacts}
+        who = {"addresses": ",".join(said.addresses), "schedules": said.schedules}
         async with self.db.transaction(account.owner_id) as repository:
             calendars = repository(CalendarsRepository)
+            await calendars.set_account(account.id, **who)
             known = {one.url: one for one in await calendars.of_account(account.id)}
             for url, row in known.items():
                 if url not in found:
