@@ -24,6 +24,7 @@ from cortex.storage.db import Database
 from cortex.storage.home import Homes
 from cortex.storage.owned import OwnedRepository
 from cortex.storage.preferences import AllPreferencesRepository, PreferencesRepository
+from cortex.storage.tool_settings import ToolSettingsRepository
 from cortex.storage.turns import TurnsRepository
 
 LAST_ADMIN = "This is the last admin account. Make someone else an admin first."
@@ -55,6 +56,7 @@ class Deletions(Struct, frozen=True, kw_only=True):
             if account.rank == "admin" and account.is_active and not await accounts.other_admins(account_id):
                 raise NotAllowed(LAST_ADMIN)
             await accounts.set_active(account_id, False)
+            await repository(ToolSettingsRepository).changed()  # others may have tools for what this person shares
             await end_credentials(repository, by=by.id)
             await repository(PreferencesRepository).set(DELETED_BY, by.id)
             await repository(AuditRepository).add(by.id, "user.deleting", account.name)

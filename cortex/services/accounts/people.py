@@ -19,6 +19,7 @@ from cortex.storage.accounts import LoginsRepository, name_key
 from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
+from cortex.storage.tool_settings import ToolSettingsRepository
 
 LINK_LIFE = timedelta(minutes=15)
 INVITATION_LIFE = timedelta(days=1)  # it is handed on, and whoever gets it may be asleep
@@ -147,6 +148,7 @@ class People:
                 await accounts.set_rank(account.id, rank)
             if is_active is not None:
                 await accounts.set_active(account.id, is_active)
+                await repository(ToolSettingsRepository).changed()  # others may have tools for what this person shares
             if is_active is False:
                 await end_credentials(repository, by=by)
             else:
