@@ -265,15 +265,17 @@ def _line_of(here: datetime, first: int, last: int) -> str:
     return f"a{(here.hour - first) * 4 + here.minute // 15} m{here.minute % 15 // 5}"
 
 
-def form_at(title: str, begins: datetime) -> AppointmentForm:
-    """The form of an hour from then on."""
+def form_at(title: str, begins: datetime, *, is_all_day: bool = False) -> AppointmentForm:
+    """The form of an hour from then on, or of that day."""
     ends = begins + HOUR
+    last = begins if is_all_day else ends
     return AppointmentForm(
         title=title,
         day=begins.date().isoformat(),
         starts=f"{begins:%H:%M}",
-        last_day=ends.date().isoformat(),
+        last_day=last.date().isoformat(),
         ends=f"{ends:%H:%M}",
+        is_all_day=is_all_day,
     )
 
 

@@ -17,7 +17,8 @@ class Timing(Struct, frozen=True, kw_only=True):
     2026-11-27T09:00", by the calendar of `time_zone`. `called` has no time of its own: a person or a web address begins
     it. `appointment` is "-3600 start dentist": so many seconds after that edge of each one with these words in its
     title; when that is, only who sees the calendars knows. `words`: the same for a person, such as "every Friday at
-    09:00"; `typed`: a repeating time as it was written, "" where a form shows the words.
+    09:00"; `typed`: a repeating time as it was written, "" where a form shows the words. `is_day`: read of words that
+    name a day alone, whose hour is the usual one.
     """
 
     kind: Literal["at", "every", "cron", "called", "appointment"]
@@ -25,6 +26,7 @@ class Timing(Struct, frozen=True, kw_only=True):
     time_zone: str
     words: str
     typed: str = ""
+    is_day: bool = False
 
     def words_in(self, time_zone: str) -> str:
         """The words beside moments of this zone: they name their own where it is another."""

@@ -71,6 +71,13 @@ class Parts(Struct, frozen=True, kw_only=True):
     clocks: tuple[Clock, ...]
     is_repeating: bool
 
+    @property
+    def is_day(self) -> bool:
+        """Tell whether it names days and nothing of a time of day: `tomorrow`, `every Friday`, `in 3 days`."""
+        is_often = self.times_in is not None or (self.every is not None and self.every[1] in ("minute", "hour"))
+        is_soon = self.delay is not None and self.delay.seconds > 0
+        return not (self.clocks or self.part or self.window or is_often or is_soon)
+
 
 class UnreadPhrase:
     """The words of a phrase (`spoken.plain`) that are still to be read."""

@@ -39,7 +39,7 @@ class Reader:
             raise ToolFailed("Only a job can follow appointments. Make it one on the page Jobs.")
         parts = taken_apart(said)
         timing = (again if parts.is_repeating else once)(said, parts, now.astimezone(UTC), zone)
-        return replace(timing, typed=said) if parts.is_repeating else timing
+        return replace(timing, typed=said if parts.is_repeating else "", is_day=parts.is_day)
 
     def by_appointments(self, words: str, time_zone: str) -> Timing | None:
         """The timing of words such as "an hour before each appointment named dentist"; None for any other."""

@@ -5,7 +5,7 @@ Each gives what the call acts on (`Ctx.target`): the resource as it will be, the
 
 import re
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -25,12 +25,17 @@ from cortex.toolkit.appointments import (
     when_of,
 )
 from cortex.toolkit.context import Ctx
-from cortex.toolkit.occasions import calendars_of, day_of, meant, moment_of, writable
+from cortex.toolkit.occasions import PAST, begin_of_day, calendars_of, meant, moment_of, writable
+from cortex.toolkit.words import counted
 
 TITLE_CHARACTERS = 300
 TEXT_CHARACTERS = 4_000
 GUESTS_MOST = 20
+USUAL_MINUTES = 60
 SEEN = "which others here see"
+SENDS_NOTHING = "The server of {name} sends no invitations: nobody would be told. Add it without guests"
+SENDS_NOTHING += ", and say that they have to be told another way."
+NOT_TOLD = "its guests are not told, as the server of {name} sends nothing"
 Repeat = Literal["", "daily", "weekly", "monthly", "yearly"]
 _ADDRESS = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,190}\.[^\s@,;<>\".]{2,24}")
 
@@ -43,10 +48,15 @@ async def to_add(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
     async def ready() -> dict[str, Any]:
         there = writable(await calendars_of(ctx), given["calendar"])
         people = [Person(address=_guest(one)) for one in guests or ()]
+        if people and not there.invites:
+            raise ToolFailed(SENDS_NOTHING.format(name=there.label))
         if len(people) > GUESTS_MOST:
             raise ToolFailed(f"At most {GUESTS_MOST} guests are invited by one call.")
-        whole = given["all_day"] or last_day is not None
-        begins = day_of(ctx, starts, repeats=bool(repeat)) if whole else moment_of(ctx, starts, repeats=bool(repeat))
+        when = moment_of(ctx, starts, repeats=bool(repeat))
+        whole = given["all_day"] or last_day is not None or (when.is_day and given["minutes"] is None)
+        if when.is_day and not whole:
+            raise ToolFailed(f"{starts!r} names no time of day. Give one in starts, or leave minutes out: a whole day.")
+        begins = begin_of_day(ctx, when.at) if whole else when.at
         draft = Draft(
             title=_bounded(given["title"], TITLE_CHARACTERS, "title"),
             place=_bounded(place, TITLE_CHARACTERS, "place") if place else None,
@@ -54,10 +64,12 @@ async def to_add(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
             rule=rule_of(ctx, repeat, every, until, begins, whole=whole),
             people=people or None,
         )
-        draft = timed(ctx, draft, begins, timedelta(minutes=given["minutes"]), all_day=whole, last_day=last_day)
+        length = timedelta(minutes=given["minutes"] or USUAL_MINUTES)
+        draft = timed(ctx, draft, begins, length, all_day=whole, last_day=last_day)
         uid = f"{derived_id(ctx.call_id, 'appointment')}@cortex"
         written = await ctx.use(Calendars).ready_new(there.id, uid, draft)
         told = f"; invited: {', '.join(one.address for one in people)}" if people else ""
+        told += "" if whole else await _beside(ctx, begins, length)
         often = f", {rhythm(repeat, every, until)}" if repeat else ""
         fact = f"{draft.title}, {when_of(draft)}{often}, in {there.label}{told}"
         return _target(written, fact, f"{there.label}: {fact}", there)
@@ -72,19 +84,49 @@ async def to_change(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
     async def ready() -> dict[str, Any]:
         found, said = await _changed(ctx, given["appointment"], given["day"], tell_guests=given["tell_guests"])
         draft = Draft(title=None if title is None else _bounded(title, TITLE_CHARACTERS, "title"), place=given["place"])
-        draft = replace(draft, text=given["notes"])
+        draft, beside = replace(draft, text=given["notes"]), ""
         if starts is not None or minutes is not None:
             length = timedelta(minutes=minutes) if minutes is not None else length_of(found)
-            on = local(found.starts_at, ctx.user.time_zone).date()
-            begins = moment_of(ctx, starts, on=on) if starts is not None else found.starts_at
-            draft = timed(ctx, draft, begins, length, all_day=bool(found.day) and minutes is None)
+            begins = _begin(ctx, found, starts) if starts is not None else found.starts_at
+            whole = bool(found.day) and minutes is None
+            draft = timed(ctx, draft, begins, length, all_day=whole)
+            beside = "" if whole else await _beside(ctx, begins, length, found)
         if draft == Draft():
             raise ToolFailed("Say what is to change: title, starts, minutes, place or notes.")
         written = await ctx.use(Calendars).ready_change(found, draft, all_dates=all_dates)
-        told = f"{fact(ctx, found)}{_which(found, all_dates=all_dates)}: {news_of(draft)}"
-        return _target(written, told, f"{found.calendar.label}: {fact(ctx, found)}{_guests(said)}", found.calendar)
+        _must_be_told(found, written, tell_guests=given["tell_guests"])
+        told = f"{fact(ctx, found)}{_which(found, all_dates=all_dates)}: {news_of(draft)}{_untold(found, said)}"
+        told += beside
+        aim = f"{found.calendar.label}: {fact(ctx, found)}{_guests(found, said)}"
+        return _target(written, told, aim, found.calendar)
 
     return await ctx.target(ready)
+
+
+async def _beside(ctx: Ctx, begins: datetime, length: timedelta, moved: Occasion | None = None) -> str:
+    """Say how many others of the user's there are then; "" for none. Whole days and free times leave room."""
+    there = await ctx.use(Calendars).between(begins, begins + length)
+    taken = [
+        one
+        for one in there
+        if not (one.calendar.owner or one.day or one.is_free)
+        and one.starts_at < begins + length
+        and one.ends_at > begins
+        and (moved is None or (one.id, one.key) != (moved.id, moved.key))
+    ]
+    return f"; at the same time as {counted(len(taken), 'other appointment')}" if taken else ""
+
+
+def _begin(ctx: Ctx, found: Occasion, starts: str) -> datetime:
+    """When it begins then: at a time alone on its day, on a day alone at its time."""
+    here = local(found.starts_at, ctx.user.time_zone)
+    when = moment_of(ctx, starts, on=here.date())
+    if not when.is_day or found.day:
+        return when.at
+    at = datetime.combine(local(when.at, ctx.user.time_zone).date(), here.time(), here.tzinfo)
+    if at <= ctx.now:
+        raise ToolFailed(PAST.format(words=starts))
+    return at
 
 
 async def to_remove(
@@ -95,8 +137,10 @@ async def to_remove(
     async def ready() -> dict[str, Any]:
         found, said = await _changed(ctx, appointment, day, tell_guests=tell_guests)
         written = await ctx.use(Calendars).ready_removal(found, all_dates=all_dates or not found.key)
+        _must_be_told(found, written, tell_guests=tell_guests)
         told = f"{fact(ctx, found)}{_which(found, all_dates=all_dates)}"
-        return _target(written, told, f"{found.calendar.label}: {told}{_guests(said)}", found.calendar)
+        aim = f"{found.calendar.label}: {told}{_guests(found, said)}"
+        return _target(written, f"{told}{_untold(found, said)}", aim, found.calendar)
 
     return await ctx.target(ready)
 
@@ -110,8 +154,11 @@ async def to_answer(ctx: Ctx, appointment: str, answer: Answer, day: date | None
         if not said.is_invitation:
             raise ToolFailed("Nobody invited the user to it: there is nothing to answer.")
         written = await ctx.use(Calendars).ready_answer(found, answer)
-        at = fact(ctx, found)
-        return _target(written, f"{answer}: {at}", f"{said.organizer}: {at}", found.calendar)
+        at, name = fact(ctx, found), found.calendar.label
+        if found.calendar.invites:
+            return _target(written, f"{answer}: {at}", f"{said.organizer}: {at}", found.calendar)
+        untold = f"{said.organizer} is not told, as the server of {name} sends nothing"
+        return _target(written, f"{answer}, in {name}: {at}; {untold}", f"{name}: {at}; {untold}", found.calendar)
 
     return await ctx.target(ready)
 
@@ -130,18 +177,31 @@ async def _changed(ctx: Ctx, appointment: str, day: date | None, *, tell_guests:
         raise ToolFailed(
             f"{said.organizer} made this appointment: only they can change it. It can be answered.", is_tainted=True
         )
-    if said.people and not tell_guests:
+    if said.people and found.calendar.invites and not tell_guests:
         names = ", ".join(one.name or one.address for one in said.people[:5])
         raise ToolFailed(f"{names} are invited to it and will be told. Call again with tell_guests.", is_tainted=True)
     return found, said
+
+
+def _must_be_told(found: Occasion, written: Written, *, tell_guests: bool) -> None:
+    """Raise ToolFailed where others were invited on the server since it was read last, and nobody said so."""
+    if found.calendar.invites and not tell_guests and "\nATTENDEE" in written.before:
+        raise ToolFailed("Others are invited to it by now and will be told. Call again with tell_guests.")
 
 
 def _which(found: Occasion, *, all_dates: bool) -> str:
     return "" if not found.key else ", all its dates" if all_dates else ", this date alone"
 
 
-def _guests(said: Details) -> str:
-    return f"; told: {', '.join(one.address for one in said.people[:5])}" if said.people else ""
+def _guests(found: Occasion, said: Details) -> str:
+    told = f"; told: {', '.join(one.address for one in said.people[:5])}" if said.people else ""
+    return told if found.calendar.invites else _untold(found, said)
+
+
+def _untold(found: Occasion, said: Details) -> str:
+    """Say that nobody tells its guests; "" where somebody does, or there are none."""
+    is_told = found.calendar.invites or not said.people
+    return "" if is_told else f"; {NOT_TOLD.format(name=found.calendar.label)}"
 
 
 def _guest(text: str) -> str:

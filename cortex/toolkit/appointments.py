@@ -27,11 +27,13 @@ def timed(
         if last < here.date():
             raise ToolFailed(f"The last day, {last.isoformat()}, is before the first, {here.date().isoformat()}.")
         return replace(draft, starts=here.date().isoformat(), ends=last.isoformat(), is_all_day=True)
-    ends = local(begins + length, ctx.user.time_zone)
+    wall, ends = here.replace(tzinfo=None), local(begins + length, ctx.user.time_zone).replace(tzinfo=None)
+    if ends <= wall:  # the clock goes back in between: its hand is meant, which an end ahead of the begin is not
+        ends = wall + length
     return replace(
         draft,
-        starts=here.replace(tzinfo=None).isoformat(timespec="minutes"),
-        ends=ends.replace(tzinfo=None).isoformat(timespec="minutes"),
+        starts=wall.isoformat(timespec="minutes"),
+        ends=ends.isoformat(timespec="minutes"),
         zone=ctx.user.time_zone or "UTC",
     )
 

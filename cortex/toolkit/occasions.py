@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 
+from msgspec import Struct
+
 from cortex.base.errors import ToolFailed
 from cortex.base.ids import is_named
 from cortex.base.zone import day_begins, day_ends, local
@@ -22,6 +24,13 @@ OFTEN = "{words!r} comes again and again. Give the first time in starts, and how
 MORNING = 7  # a bare hour before it is one of the afternoon, unless it is written 02:30
 _CLOCK = re.compile(r"(?:at\s+)?(\d{1,2})(?:[:.](\d{2}))?\s*(am|pm)?", re.IGNORECASE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class Moment(Struct, frozen=True):
+    """When something is. `is_day`: the words name a day and no time of it; then it is the begin of that day."""
+
+    at: datetime
+    is_day: bool = False
 
 
 async def calendars_of(ctx: Ctx) -> Sequence[CalendarName]:
@@ -85,11 +94,13 @@ def _hits(rows: Sequence[Occasion], key: str) -> list[Occasion]:
     return next((one for one in ways if one), [])
 
 
-def moment_of(ctx: Ctx, words: str, *, on: date | None = None, repeats: bool = False) -> datetime:
+def moment_of(ctx: Ctx, words: str, *, on: date | None = None, repeats: bool = False) -> Moment:
     """When it is; a time alone on the day `on`, else the next such. ToolFailed for the past.
 
     repeats: it may be said as a rhythm, of which this is the first.
     """
+    if (day := _day(ctx, words)) is not None:
+        return Moment(day, is_day=True)
     zone, clock = ctx.user.time_zone, _clock(words)
     if clock is not None:
         here = local(ctx.now, zone)
@@ -98,7 +109,7 @@ def moment_of(ctx: Ctx, words: str, *, on: date | None = None, repeats: bool = F
             found += timedelta(days=1)
         if found <= ctx.now:
             raise ToolFailed(PAST.format(words=words))
-        return found
+        return Moment(found)
     timings = ctx.use(Timings)
     timing = timings.read(words, ctx.now, zone)
     if timing.kind != "at" and not repeats:
@@ -106,28 +117,33 @@ def moment_of(ctx: Ctx, words: str, *, on: date | None = None, repeats: bool = F
     times = timings.following(timing, ctx.now, 1)
     if not times:
         raise ToolFailed(PAST.format(words=words))
-    return times[0]
+    return Moment(begin_of_day(ctx, times[0]), is_day=True) if timing.is_day else Moment(times[0])
 
 
-def day_of(ctx: Ctx, words: str, *, repeats: bool = False) -> datetime:
-    """The begin of the whole day that words mean, which may be today."""
-    text, zone = words.strip().casefold(), ctx.user.time_zone
+def begin_of_day(ctx: Ctx, at: datetime) -> datetime:
+    """When the day of a moment began."""
+    return day_begins(local(at, ctx.user.time_zone).date(), ctx.user.time_zone) or at
+
+
+def _day(ctx: Ctx, words: str) -> datetime | None:
+    """The begin of the day that is today, or a date alone; None for other words. ToolFailed for the past."""
+    text = words.strip().casefold()
     if text == "today":
         return today(ctx)
-    if _DAY.fullmatch(text):
-        try:
-            found = day_begins(date.fromisoformat(text), zone)
-        except ValueError as error:
-            raise ToolFailed(f"{words!r} is no day.") from error
-        if found is None or found < today(ctx):
-            raise ToolFailed(PAST.format(words=words))
-        return found
-    return day_begins(local(moment_of(ctx, words, repeats=repeats), zone).date(), zone) or ctx.now
+    if not _DAY.fullmatch(text):
+        return None
+    try:
+        found = day_begins(date.fromisoformat(text), ctx.user.time_zone)
+    except ValueError as error:
+        raise ToolFailed(f"{words!r} is no day.") from error
+    if found is None or found < today(ctx):
+        raise ToolFailed(PAST.format(words=words))
+    return found
 
 
 def today(ctx: Ctx) -> datetime:
     """When the user's day began."""
-    return day_begins(local(ctx.now, ctx.user.time_zone).date(), ctx.user.time_zone) or ctx.now
+    return begin_of_day(ctx, ctx.now)
 
 
 def _clock(words: str) -> time | None:

@@ -1,7 +1,8 @@
 """The user's calendars, and what others let them see: look, find free time, add, change, take away, answer.
 
 A change is made ready ahead of the question and kept (`aim`, `Ctx.target`), so what was asked about is what is written,
-once. Where others are invited their server tells them, so such a call says so (`tell_guests`) and asks.
+once. Where others are invited their server tells them, so such a call says so (`tell_guests`) and asks; where it sends
+nothing nobody is invited, and a change says that nobody is told.
 """
 
 from collections.abc import Mapping, Sequence
@@ -146,7 +147,7 @@ async def calendar_add(
     ctx: Ctx,
     title: str,
     starts: str,
-    minutes: Minutes = 60,
+    minutes: Minutes | None = None,
     all_day: bool = False,
     last_day: date | None = None,
     repeat: Repeat = "",
@@ -161,8 +162,8 @@ async def calendar_add(
 
     Args:
         title: What it is.
-        starts: Such as tomorrow at 9, or 2026-12-01 16:00.
-        minutes: How long.
+        starts: Such as tomorrow at 9, or 2026-12-01 16:00; a day alone is a whole day.
+        minutes: How long; an hour when left out.
         all_day: A whole day.
         last_day: Last of several whole days.
         repeat: How often again.
@@ -170,7 +171,7 @@ async def calendar_add(
         until: Last day of the series.
         place: Where.
         notes: More words.
-        calendar: Name of the calendar; the first one when left out.
+        calendar: Name of the calendar; the usual one when left out.
         guests: E-mail addresses to invite.
     """
     given = {
@@ -212,7 +213,7 @@ async def calendar_change(
         appointment: Its id, or words of its title.
         day: Its day now, where several have these words.
         title: New title.
-        starts: New time, such as Friday at 10; 11:00 is that on its day.
+        starts: New time, such as Friday at 10; 11:00 is that on its day, Friday its time on that day.
         minutes: New length.
         place: New place.
         notes: New notes.
@@ -268,7 +269,7 @@ async def _who_is_answered(ctx: Ctx, **given: Any) -> str:
     aim=_who_is_answered,
 )
 async def calendar_answer(ctx: Ctx, appointment: str, answer: Answer, day: date | None = None) -> str:
-    """Accept or decline an invitation; its sender is told.
+    """Accept or decline an invitation.
 
     Args:
         appointment: Its id, or words of its title.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -13,7 +14,7 @@ from cortex.ports.calendars import CalendarName, Calendars, Details, Occasion
 from cortex.ports.schedule import Timings
 from cortex.services.timings import LazyReader
 from cortex.toolkit.appointments import rule_of
-from cortex.toolkit.occasions import day_of, meant, moment_of, named, writable
+from cortex.toolkit.occasions import Moment, meant, moment_of, named, writable
 from tests.tool_world import World
 
 NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)  # in Berlin Friday, 23:30
@@ -73,29 +74,47 @@ def held(world: World) -> HeldCalendars:
 async def test_a_time_is_meant_by_the_clock_of_the_user(
     world: World, held: HeldCalendars, ann: User, words: str, meant: str
 ) -> None:
-    assert moment(moment_of(world.ctx(ann), words), "Europe/Berlin") == meant
+    found = moment_of(world.ctx(ann), words)
+    assert (moment(found.at, "Europe/Berlin"), found.is_day) == (meant, False)
 
 
 async def test_a_time_alone_is_one_of_the_day_that_is_spoken_of(world: World, held: HeldCalendars, ann: User) -> None:
     found = moment_of(world.ctx(ann), "11:00", on=date(2026, 12, 4))
-    assert moment(found, "Europe/Berlin") == "2026-12-04 11:00"
+    assert moment(found.at, "Europe/Berlin") == "2026-12-04 11:00"
     with pytest.raises(ToolFailed, match="in the past"):
         moment_of(world.ctx(ann), "11:00", on=date(2026, 11, 20))
 
 
-@pytest.mark.parametrize("words", ["2026-11-19 9:00", "every Tuesday at 9", "25:00", "soon"])
+@pytest.mark.parametrize(
+    "words", ["2026-11-19 9:00", "every Tuesday at 9", "25:00", "soon", "2026-11-19", "2026-13-01"]
+)
 async def test_what_is_past_or_no_time_is_refused(world: World, held: HeldCalendars, ann: User, words: str) -> None:
     with pytest.raises(ToolFailed):
         moment_of(world.ctx(ann), words)
 
 
-async def test_whole_days_may_begin_today(world: World, held: HeldCalendars, ann: User) -> None:
-    ctx = world.ctx(ann)
-    days = [moment(day_of(ctx, words), "Europe/Berlin")[:10] for words in ("today", "2026-11-20", "tomorrow")]
-    assert days == ["2026-11-20", "2026-11-20", "2026-11-21"]
-    for words in ("2026-11-19", "2026-13-01"):
-        with pytest.raises(ToolFailed):
-            day_of(ctx, words)
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("today", "2026-11-20"),
+        ("2026-11-20", "2026-11-20"),
+        ("tomorrow", "2026-11-21"),
+        ("Friday", "2026-11-27"),
+        ("24 December", "2026-12-24"),
+        ("next week", "2026-11-23"),
+        ("in 3 days", "2026-11-23"),
+    ],
+)
+async def test_a_day_alone_is_a_whole_day_which_may_be_today(
+    world: World, held: HeldCalendars, ann: User, words: str, meant: str
+) -> None:
+    midnight = datetime.fromisoformat(f"{meant}T00:00").replace(tzinfo=ZoneInfo("Europe/Berlin"))
+    assert moment_of(world.ctx(ann), words) == Moment(midnight, is_day=True)
+
+
+@pytest.mark.parametrize("words", ["tomorrow night", "tomorrow morning", "noon", "in 3 hours", "Friday at 5"])
+async def test_a_part_of_the_day_is_no_whole_day(world: World, held: HeldCalendars, ann: User, words: str) -> None:
+    assert not moment_of(world.ctx(ann), words).is_day
 
 
 async def test_of_a_series_the_next_date_is_meant(world: World, held: HeldCalendars, ann: User) -> None:

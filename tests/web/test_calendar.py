@@ -10,6 +10,7 @@ import pytest
 
 from cortex.app import Cortex
 from cortex.services.jobs.forms import JobForm
+from cortex.storage.calendars import CalendarsRepository
 from tests.databases import copy_home, house_settings
 from tests.dav_servers import PASSWORD, DavServer, event, radicale
 from tests.web.conftest import Browser, Seed, logged_in
@@ -124,6 +125,58 @@ async def test_a_sentence_adds_and_undo_takes_it_out(house: Cortex, ada: Browser
     assert "Piano with Mia" in titles
     assert "no longer be undone" in (await ada.post(undo[1])).text
     assert url
+
+
+async def test_a_day_without_a_time_is_a_whole_day_also_today(house: Cortex, ada: Browser, server: DavServer) -> None:
+    server.make("days")
+    await connect(house, ada, server)
+    today = datetime.now(UTC).date()
+    for words, day in ((f"Holiday on {DAY:%d %B %Y}", DAY), ("Day off today", today)):
+        answer = await ada.post("/calendar", words=words, once=words)
+        assert answer.status_code == 303, answer.text
+        assert "all day" in (await ada.get(answer.headers["location"])).text
+        title = words.partition(" on ")[0].removesuffix(" today")
+        found = [one for one in await house.agenda.appointments(ada.user, *around(day)) if one.title == title]
+        assert [(one.day, one.last_day) for one in found] == [(day.isoformat(), day.isoformat())]
+    answer = await ada.post("/calendar", words="Day off every Monday", once="weekly")
+    form = await ada.get(answer.headers["location"])
+    assert re.search(r'name="is_all_day"[^>]*checked', form.text.replace("\n", " "))
+
+
+async def test_new_appointments_go_where_they_were_told_to(house: Cortex, ada: Browser, server: DavServer) -> None:
+    server.make("usual-a")
+    server.make("usual-b")
+    await connect(house, ada, server)
+    calendars = {one.name: one for one in (await house.calendar_accounts.list(ada.user))[0][1]}
+    page = (await ada.get("/calendar/accounts")).text
+    assert "New appointments go into" in page
+    last = calendars["usual-b"]
+    assert (await ada.post("/calendar/accounts/usual", usual=last.id)).status_code == 303
+    page = (await ada.get("/calendar/accounts")).text
+    assert f'value="{last.id}" selected' in page
+    await ada.post("/calendar", words=f"Vet in it on {DAY:%d %B %Y} at 15:00", once="usual")
+    found = [one for one in await house.agenda.appointments(ada.user, *around(DAY)) if one.title == "Vet in it"]
+    assert [one.calendar.name for one in found] == ["usual-b"]
+    assert f'value="{last.id}"' in (await ada.get("/calendar/new")).text
+    assert (await ada.post("/calendar/accounts/usual", usual="nobody")).status_code == 404
+    await ada.post(f"/calendar/calendars/{last.id}", access="read")
+    assert (await ada.post("/calendar/accounts/usual", usual=last.id)).status_code == 422
+
+
+async def test_the_page_says_whether_guests_are_told(house: Cortex, ada: Browser, server: DavServer) -> None:
+    url, account = server.make("guests"), await connect(house, ada, server)
+    invited = ["ORGANIZER:mailto:ada@example.org", "ATTENDEE:mailto:ben@example.org"]
+    server.put(url, "guests", *event("g-1", "Guests", *TIMES, *invited))
+    await house.calendar_sync.sync(ada.user.id, account)
+    rows = house.runtime.db.repository(CalendarsRepository, ada.user.id)
+    for sends, words, asked in (
+        (False, "Your calendar server sends them nothing", "your calendar server tells them nothing"),
+        (True, "your calendar server tells them what you change", "your calendar server tells them."),
+    ):
+        await rows.set_account(account, schedules=sends, addresses="ada@example.org")
+        place = await place_of(ada, "Guests")
+        assert words in (await ada.get(place)).text
+        assert asked in (await ada.get(place.replace("?", "/remove?"))).text
 
 
 async def test_a_sentence_that_cannot_be_read_stays_in_its_box(house: Cortex, ada: Browser, server: DavServer) -> None:

@@ -86,9 +86,12 @@ class AppointmentContext(AppointmentFormContext, frozen=True, kw_only=True):
 
 
 @router.get(HOME + "/new")
-async def show_new(visit: UserVisit, day: str = "", at: str = "", title: str = "", repeats: str = "") -> Response:
+async def show_new(
+    visit: UserVisit, day: str = "", at: str = "", title: str = "", repeats: str = "", whole: str = ""
+) -> Response:
     """Return the form, filled with the hour that was pressed."""
-    return await visit.show("appointment_new.html", await _new(visit, _form(visit, day, at, title), repeats))
+    form = replace(_form(visit, day, at, title), is_all_day=bool(whole))
+    return await visit.show("appointment_new.html", await _new(visit, form, repeats))
 
 
 @router.post(HOME + "/new")
@@ -137,7 +140,8 @@ async def ask_remove(visit: UserVisit, appointment_id: str, at: str = "", dates:
     """The question before it goes."""
     shown = await _found(visit, appointment_id, at)
     one, is_all = shown.occasion, dates == "all"
-    guests = " Its guests are told by their calendar server." if shown.details.people else ""
+    told = "your calendar server tells them" if one.calendar.invites else "your calendar server tells them nothing"
+    guests = f" Others are invited: {told}." if shown.details.people else ""
     return await visit.ask(
         title=f"Remove {'all dates of ' if is_all else ''}{one.title or 'this appointment'}?",
         text=f"It is taken out of the calendar {one.calendar.name}. You can undo this.{guests}",

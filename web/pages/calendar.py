@@ -1,6 +1,7 @@
 """The calendar: a week, a day or a month at the desk, an agenda on a phone; and a sentence that adds to it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
 
 from fastapi.responses import Response
@@ -8,8 +9,9 @@ from msgspec.structs import replace
 
 from cortex.base.errors import UserError
 from cortex.base.ids import new_id
-from cortex.base.zone import day_begins, day_ends, local
+from cortex.base.zone import day_begins, day_ends, local, midnight
 from cortex.services.calendars.agenda import Agenda, SeenCalendar
+from cortex.services.reminders.reminders import Reading
 from web.deps import Text
 from web.render import Context, NavEntry, address, described, zone_of
 from web.routes import PageRouter
@@ -47,6 +49,7 @@ class CalendarContext(Context, frozen=True, kw_only=True):
     places: dict[str, str] = described("addresses: before, after, now, day, week, month")
     stale: Sequence[SeenCalendar] = described("calendars whose server is silent, with since when")
     has_calendar: bool = described("whether any calendar is seen")
+    has_own: bool = described("whether one of them is this person's own")
     may_write: bool = described("whether Cortex may write to a calendar of this person")
     once: str = described("by which a sentence is known, so that sent twice it adds once")
     typed: str = described("a sentence that was refused", default="")
@@ -62,18 +65,33 @@ async def show(visit: UserVisit, view: str = "week", day: str = "") -> Response:
 async def say(visit: UserVisit, words: Text = "", once: Text = "", view: Text = "week", day: Text = "") -> Response:
     """Add what a sentence says, and tell how it was read; one that repeats goes on in the form."""
     try:
-        reading = visit.services.reminders.read(visit.user, words)
-        begins = local(reading.times[0], visit.user.time_zone)
-        form = form_at(reading.text, begins)
+        reading = _read(visit, words)
+        begins, is_whole = local(reading.times[0], visit.user.time_zone), reading.timing.is_day
+        form = form_at(reading.text, begins, is_all_day=is_whole)
         if reading.timing.kind in ("every", "cron"):
             where = {"title": form.title, "day": form.day, "at": form.starts, "repeats": reading.timing.words}
-            return visit.redirect(address(f"{HOME}/new", **where))
+            return visit.redirect(address(f"{HOME}/new", **where, whole="1" if is_whole else ""))
         done = await visit.services.calendar_edits.add(visit.user, once, form)
     except UserError as refused:
         context = replace(await context_of(visit, view, day), typed=words)
         return await visit.show("calendar.html", context, refused=UserError(refused.message, field="words"))
-    told = f"Added: {done.title}, {begins:%A} {begins.day} {begins:%B}, {begins:%H:%M}"
+    at = "all day" if is_whole else f"{begins:%H:%M}"
+    told = f"Added: {done.title}, {begins:%A} {begins.day} {begins:%B}, {at}"
     return visit.redirect(address(HOME, view=view_of(view), day=form.day), told, undo_href=undo_of(done.undo))
+
+
+def _read(visit: Visit, words: str) -> Reading:
+    """Return what a sentence means; of today as a whole also once its usual hour has passed."""
+    reminders = visit.services.reminders
+    try:
+        return reminders.read(visit.user, words)
+    except UserError:
+        today = midnight(visit.services.runtime.clock(), visit.user.time_zone)
+        with suppress(UserError):
+            found = reminders.read(visit.user, words, since=today)
+            if found.timing.is_day:
+                return found
+        raise
 
 
 async def context_of(visit: Visit, view: str, day: str) -> CalendarContext:
@@ -107,6 +125,7 @@ async def context_of(visit: Visit, view: str, day: str) -> CalendarContext:
         },
         stale=agenda.stale,
         has_calendar=bool(agenda.calendars),
+        has_own=any(not one.owner for one in agenda.calendars),
         may_write=any(one.access == "write" and not one.owner for one in agenda.calendars),
         once=new_id(),
     )

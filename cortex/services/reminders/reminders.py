@@ -66,12 +66,16 @@ class RemindersService(Struct, frozen=True, kw_only=True):
     runtime: Runtime
     timings: Timings
 
-    def read(self, user: User, words: str) -> Reading:
-        """Return what a sentence such as "call mum tomorrow at 9" means now. UserError says what is missing."""
+    def read(self, user: User, words: str, *, since: datetime | None = None) -> Reading:
+        """Return what a sentence such as "call mum tomorrow at 9" means now, or seen from `since`.
+
+        UserError says what is missing.
+        """
+        now = since or self.runtime.clock()
         if len(words) > WORDS_CHARACTERS_MAX:
             raise UserError(f"That is too long: at most {WORDS_CHARACTERS_MAX:,} characters.", field="words")
-        text, timing = parted(words, self.timings, self.runtime.clock(), user.time_zone)
-        times = self._times(timing)
+        text, timing = parted(words, self.timings, now, user.time_zone)
+        times = self.timings.following(timing, now, AHEAD)
         if not times:  # as "in 1 second" is, by the time it was read
             raise UserError("That time has passed. Enter a time in the future.", field="words")
         return Reading(text=one_line(text, TEXT_CHARACTERS_MAX, "words", NOTHING), timing=timing, times=times)

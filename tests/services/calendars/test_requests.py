@@ -70,7 +70,8 @@ BEFORE = [
 class Request:
     """Calls of one turn, what the person says where they are asked, and what must come of it.
 
-    `says`: stands in the last result; `stands`: on the server, by the name of its file; "" for a new one.
+    `says`, `lacks`: stands in the last result, or does not; `stands`: on the server, by the name of its file; "" for a
+    new one. `is_told`: the server sends invitations.
     """
 
     calls: list[tuple[str, dict[str, Any]]]
@@ -78,6 +79,8 @@ class Request:
     minus: tuple[str, ...] = ()
     plus: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    is_told: bool = True
     stands: tuple[tuple[str, str], ...] = ()
     window: tuple[datetime, datetime] = WINDOW
 
@@ -220,8 +223,8 @@ async def house(server: DavServer, scripted: ScriptedServer, tmp_path: Path) -> 
         await opened.cortex.accounts.set_time_zone(opened.admin, ZONE)
         await opened.cortex.calendar_accounts.add_server(opened.admin, server.base, "ann", PASSWORD)
         (account, _), *_ = await opened.cortex.calendar_accounts.list(opened.admin)
-        await opened.rows(CalendarsRepository).set_account(account.id, addresses=ADA)
         await opened.cortex.calendar_sync.sync(opened.admin.id, account.id)
+        await opened.rows(CalendarsRepository).set_account(account.id, addresses=ADA, schedules=True)
         yield opened
     server.delete(url)
 
@@ -265,11 +268,18 @@ async def test_what_was_asked_for_comes_out_and_nothing_else(
     request = REQUESTS[name]
     before = await dates(house, request.window)
     assert request.window != WINDOW or before == sorted(BEFORE)
+    await comes_out(house, scripted, server, request)
+
+
+async def comes_out(house: LivingHouse, scripted: ScriptedServer, server: DavServer, request: Request) -> None:
+    """Have it asked, and look at all that stands then."""
+    before = await dates(house, request.window)
     uses(scripted, *request.calls)
     results = await asked(house, "please", request.choice)
     assert await dates(house, request.window) == sorted((set(before) - set(request.minus)) | set(request.plus))
     assert set(request.minus) <= set(before)
     assert [words for words in request.says if words not in results[-1].text] == [], results[-1].text
+    assert [words for words in request.lacks if words in results[-1].text] == [], results[-1].text
     is_refused = request.choice == "deny" or not (request.minus or request.plus or request.stands or request.says)
     assert request.says or results[-1].is_error == is_refused, results[-1].text
     for file, words in request.stands:
