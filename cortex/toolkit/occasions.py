@@ -26,7 +26,7 @@ _CLOCK = re.compile(r"(?:at\s+)?(\d{1,2})(?:[:.](\d{2}))?\s*(am|pm)?", re.IGNORE
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-class Moment(Struct, frozen=True):
+class MeantTime(Struct, frozen=True):
     """When something is. `is_day`: the words name a day and no time of it; then it is the begin of that day."""
 
     at: datetime
@@ -94,13 +94,13 @@ def _hits(rows: Sequence[Occasion], key: str) -> list[Occasion]:
     return next((one for one in ways if one), [])
 
 
-def moment_of(ctx: Ctx, words: str, *, on: date | None = None, repeats: bool = False) -> Moment:
+def moment_of(ctx: Ctx, words: str, *, on: date | None = None, repeats: bool = False) -> MeantTime:
     """When it is; a time alone on the day `on`, else the next such. ToolFailed for the past.
 
     repeats: it may be said as a rhythm, of which this is the first.
     """
     if (day := _day(ctx, words)) is not None:
-        return Moment(day, is_day=True)
+        return MeantTime(day, is_day=True)
     zone, clock = ctx.user.time_zone, _clock(words)
     if clock is not None:
         here = local(ctx.now, zone)
@@ -109,7 +109,7 @@ def moment_of(ctx: Ctx, words: str, *, on: date | None = None, repeats: bool = F
             found += timedelta(days=1)
         if found <= ctx.now:
             raise ToolFailed(PAST.format(words=words))
-        return Moment(found)
+        return MeantTime(found)
     timings = ctx.use(Timings)
     timing = timings.read(words, ctx.now, zone)
     if timing.kind != "at" and not repeats:
@@ -117,7 +117,7 @@ def moment_of(ctx: Ctx, words: str, *, on: date | None = None, repeats: bool = F
     times = timings.following(timing, ctx.now, 1)
     if not times:
         raise ToolFailed(PAST.format(words=words))
-    return Moment(begin_of_day(ctx, times[0]), is_day=True) if timing.is_day else Moment(times[0])
+    return MeantTime(begin_of_day(ctx, times[0]), is_day=True) if timing.is_day else MeantTime(times[0])
 
 
 def begin_of_day(ctx: Ctx, at: datetime) -> datetime:

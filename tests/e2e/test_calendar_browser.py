@@ -13,7 +13,7 @@ from tests.e2e.browser import axe, overflow_px
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
-from tests.e2e.pages import SMALL, go
+from tests.e2e.pages import SMALL, forgive, go
 from tests.e2e.person import poll
 
 pytestmark = pytest.mark.browser
@@ -63,6 +63,9 @@ def is_read(who: Caller) -> bool:
     return "Up to date" in who.get("/calendar/accounts").text
 
 
+# Days and times that are cut off in their boxes.
+NARROW = """() => [...document.querySelectorAll('.field[type=date],.field[type=time]')]
+  .filter(one => one.offsetWidth < 120).map(one => `${one.id} ${one.offsetWidth}`)"""
 PAGES = (
     f"/calendar?day={DAY}",
     f"/calendar?view=day&day={DAY}",
@@ -85,7 +88,41 @@ def test_its_pages_hold_at_a_desk_and_on_a_phone(
         assert overflow_px(page) <= 0, place
         assert page.locator("h1").count() == 1
         assert page.evaluate(SMALL, 40 if is_phone else 24) == [], place
+        assert page.evaluate(NARROW) == [], place
     assert window.complaints == []
+
+
+def test_a_newcomer_connects_a_calendar_from_the_page_alone(
+    house: Daemon, ada: Caller, opens: Opens, server: DavServer
+) -> None:
+    """By what the pages say, with a wrong password first; then they see what is on, and add to it."""
+    url = server.make("Newcomer")
+    server.put(url, "vet", *event("n-1", "Vet with Rex", f"DTSTART:{DAY:%Y%m%d}T090000Z", "DURATION:PT1H"))
+    try:
+        with ada.invite("Ola") as ola:
+            window = opens(house.origin, ola.token)
+            page = go(window, "/")
+            page.get_by_role("link", name="Calendar", exact=True).first.click()
+            page.get_by_role("link", name="Connect a calendar").first.click()
+            page.fill("#f-address", server.base)
+            page.fill("#f-username", "ann")
+            page.fill("#f-password", "tulip")
+            page.get_by_role("button", name="Connect").first.click()
+            expect(page.locator("main [role=alert]")).to_contain_text("password")
+            expect(page.locator("#f-address")).to_have_value(server.base)
+            forgive(window, 422)
+            page.fill("#f-password", PASSWORD)
+            page.get_by_role("button", name="Connect").first.click()
+            expect(page.locator("#toasts")).to_contain_text("Connected")
+            poll(partial(is_read, ola))
+            page.get_by_role("link", name="Back to the calendar").click()
+            page.fill("#words", f"Haircut on {DAY:%d %B %Y}")
+            page.keyboard.press("Enter")
+            expect(page.locator("#toasts")).to_contain_text("Added: Haircut")
+            expect(page.locator(".cal .ev[title^='Haircut, all day']")).to_be_visible()
+            expect(page.locator(".cal .ev[title^='Vet with Rex, 09:00 to 10:00']")).to_be_visible()
+    finally:
+        server.delete(url)
 
 
 def appointment(who: Caller) -> str:

@@ -95,6 +95,7 @@ def test_every_page_is_sound(house: Daemon, furnished: Furnished, opens: Opens, 
         "/more",
         "/chats",
         "/files",
+        "/calendar",
         "/tasks",
         "/jobs",
         "/notes",
@@ -265,6 +266,7 @@ def test_every_page_is_reached_by_links(house: Daemon, furnished: Furnished, ope
         reached |= fresh
         waiting += sorted(fresh)
     by_form = {"/search?q=milk", "/tasks?done=1", "/usage?person=all&by=person", "/skills?message=plan+my+week"}
+    by_form |= {"/calendar?view=day", "/calendar?view=month", "/calendar/new"}  # linked with the day that is shown
     by_form |= {
         "/notifications?kind=approval",
         "/admin/audit?kind=login",

@@ -84,7 +84,7 @@ async def test_a_folder_that_was_swept_away_before_it_was_locked_is_made_again(
     made: list[Path] = []
 
     def mkdtemp(**how: Any) -> str:
-        folder = real(**how)
+        folder: str = real(**how)
         made.append(Path(folder))
         if len(made) == 1:
             made[0].rmdir()

@@ -14,7 +14,7 @@ from cortex.ports.calendars import CalendarName, Calendars, Details, Occasion
 from cortex.ports.schedule import Timings
 from cortex.services.timings import LazyReader
 from cortex.toolkit.appointments import rule_of
-from cortex.toolkit.occasions import Moment, meant, moment_of, named, writable
+from cortex.toolkit.occasions import MeantTime, meant, moment_of, named, writable
 from tests.tool_world import World
 
 NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)  # in Berlin Friday, 23:30
@@ -109,7 +109,7 @@ async def test_a_day_alone_is_a_whole_day_which_may_be_today(
     world: World, held: HeldCalendars, ann: User, words: str, meant: str
 ) -> None:
     midnight = datetime.fromisoformat(f"{meant}T00:00").replace(tzinfo=ZoneInfo("Europe/Berlin"))
-    assert moment_of(world.ctx(ann), words) == Moment(midnight, is_day=True)
+    assert moment_of(world.ctx(ann), words) == MeantTime(midnight, is_day=True)
 
 
 @pytest.mark.parametrize("words", ["tomorrow night", "tomorrow morning", "noon", "in 3 hours", "Friday at 5"])

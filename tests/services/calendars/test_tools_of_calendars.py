@@ -241,6 +241,20 @@ async def test_each_change_is_taken_back_and_done_again(
         pressed = (await house.events(cid, "undo"))[-1].payload["next"]
 
 
+@pytest.mark.parametrize("tool", ["change", "remove"])
+async def test_guests_who_came_on_the_phone_meanwhile_are_not_told_unasked(
+    house: LivingHouse, scripted: ScriptedServer, server: DavServer, tool: str
+) -> None:
+    await connect(house, server)
+    guests = [f"ORGANIZER:mailto:{ADA}", f"ATTENDEE:mailto:{KARIM}"]
+    server.put(f"{server.base}/ann/home/", "dentist", *DENTIST[:-1], *guests, DENTIST[-1])
+    given = {"appointment": "dentist"} | ({"starts": "12:00"} if tool == "change" else {})
+    uses(scripted, (f"calendar_{tool}", given))
+    (result,) = await asked(house, "please")
+    assert "Others are invited to it by now" in result.text
+    assert await dates(house) == ["Dentist 12-01 10:00-11:00"]
+
+
 async def test_what_the_phone_changed_meanwhile_stays(
     house: LivingHouse, scripted: ScriptedServer, server: DavServer
 ) -> None:
