@@ -15,15 +15,19 @@ from tests.patience import PATIENCE_S
 from tests.ports import port_for
 
 PASSWORD = "tulip-quarry"
+MAKE_BOOK = """<?xml version="1.0"?><d:mkcol xmlns:d="DAV:" xmlns:a="urn:ietf:params:xml:ns:carddav">
+<d:set><d:prop><d:resourcetype><d:collection/><a:addressbook/></d:resourcetype><d:displayname>{name}</d:displayname>
+</d:prop></d:set></d:mkcol>"""
 MAKE = """<?xml version="1.0"?><c:mkcalendar xmlns:d="DAV:" xmlns:c="urn:ietf:params:xml:ns:caldav">
 <d:set><d:prop><d:displayname>{name}</d:displayname></d:prop></d:set></c:mkcalendar>"""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class DavServer:
-    """A running server. `base`: its address; `home`: where the calendars of a person are made."""
+    """A running server. `home`, `books`: where calendars and address books of a person are made."""
 
     home: str
+    books: str
     held: list[int] = field(default_factory=list)
 
     @property
@@ -63,6 +67,29 @@ class DavServer:
         assert done.status_code in (201, 204), done.text
         return f"{calendar}{name}.ics"
 
+    def make_book(self, name: str, person: str = "ann") -> str:
+        """A new address book; its address."""
+        url = f"{self.base}{self.books.format(person=person)}{name.lower()}/"
+        made = httpx.request(
+            "MKCOL", url, content=MAKE_BOOK.format(name=name), auth=(person, PASSWORD), timeout=PATIENCE_S,
+            headers={"Content-Type": "application/xml; charset=utf-8"},
+        )  # fmt: skip
+        assert made.status_code == 201, made.text
+        return url
+
+    def put_card(self, book: str, name: str, *lines: str, version: str = "3.0", person: str = "ann") -> str:
+        """A contact as another program writes it: the lines between its begin and its end."""
+        body = "\r\n".join(["BEGIN:VCARD", f"VERSION:{version}", f"UID:{name}", *lines, "END:VCARD", ""])
+        done = httpx.put(
+            f"{book}{name}.vcf",
+            content=body.encode(),
+            auth=(person, PASSWORD),
+            timeout=PATIENCE_S,
+            headers={"Content-Type": "text/vcard; charset=utf-8"},
+        )
+        assert done.status_code in (201, 204), done.text
+        return f"{book}{name}.vcf"
+
     def get(self, url: str, person: str = "ann") -> str:
         """A resource as it stands; "" where there is none."""
         found = httpx.get(url, auth=(person, PASSWORD), timeout=PATIENCE_S)
@@ -83,7 +110,7 @@ def radicale(folder: Path) -> Iterator[DavServer]:
     folder.mkdir(parents=True, exist_ok=True)
     users = folder / "users"
     users.write_text("".join(f"{name}:{PASSWORD}\n" for name in ("ann", "ben")))
-    server = DavServer("/{person}/")
+    server = DavServer("/{person}/", "/{person}/")
     words = ["--config", "", "--server-hosts", server.place, "--auth-type", "htpasswd"]
     words += ["--auth-htpasswd-filename", str(users), "--auth-htpasswd-encryption", "plain"]
     words += ["--storage-filesystem-folder", str(folder / "rows")]
@@ -95,7 +122,7 @@ def radicale(folder: Path) -> Iterator[DavServer]:
 def xandikos(folder: Path) -> Iterator[DavServer]:
     """Xandikos with one person, whom it asks for no password."""
     folder.mkdir(parents=True, exist_ok=True)
-    server = DavServer("/{person}/calendars/")
+    server = DavServer("/{person}/calendars/", "/{person}/contacts/")
     words = ["serve", "-l", "127.0.0.1", "-p", str(server.port), "-d", str(folder / "rows")]
     words += ["--current-user-principal", "/ann/", "--defaults"]
     with _running([sys.executable, "-m", "xandikos", *words], folder / "log", server.port):

@@ -1,4 +1,4 @@
-"""A calendar server in memory, of one person with one calendar: what `integrations/dav` gives of a real one."""
+"""A server in memory, with one calendar and one address book of one person: what `integrations/dav` gives of one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from cortex.base.errors import Conflict, NotFound
 from cortex.integrations.dav.values import Account, Changed, Collection, CollectionChanges, Resource
 
 HOME = "https://dav.example.org/ann/home/"
+PEOPLE = "https://dav.example.org/ann/people/"
 
 
 @dataclass
@@ -22,19 +23,29 @@ class PlainDav:
         body = "\r\n".join(["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Phone//EN", *lines, "END:VCALENDAR", ""])
         self._write(f"{HOME}{name}.ics", body)
 
+    def hold_card(self, name: str, *lines: str) -> None:
+        """Have a contact there, as another program wrote it."""
+        body = "\r\n".join(["BEGIN:VCARD", "VERSION:3.0", f"UID:{name}", *lines, "END:VCARD", ""])
+        self._write(f"{PEOPLE}{name}.vcf", body)
+
     async def account(self) -> Account:
         return Account(
-            collections=[Collection(url=HOME, name="Home", can_write=self.can_write)], addresses=["ada@example.org"]
+            collections=[
+                Collection(url=HOME, name="Home", can_write=self.can_write),
+                Collection(url=PEOPLE, name="People", is_contacts=True),
+            ],
+            addresses=["ada@example.org"],
         )
 
     async def changes(self, url: str, token: str) -> CollectionChanges:
-        found = [Changed(href=href, etag=etag) for href, (etag, _) in self.resources_by_url.items()]
+        held = self.resources_by_url.items()
+        found = [Changed(href=href, etag=etag) for href, (etag, _) in held if href.startswith(url)]
         return CollectionChanges(changed=found, is_all=True)
 
     async def resources(self, url: str, kind: str, hrefs: Sequence[str]) -> Sequence[Resource]:
         return [await self.get(href) for href in hrefs if href in self.resources_by_url]
 
-    async def get(self, url: str) -> Resource:
+    async def get(self, url: str, *, most_bytes: int = 1_000_000) -> Resource:
         if url not in self.resources_by_url:
             raise NotFound("There is no such appointment.")
         etag, data = self.resources_by_url[url]

@@ -1,4 +1,4 @@
-"""Calendars. What speaks with servers and reads what they say is loaded by whoever has one, and by nobody else."""
+"""Calendars and contacts. What speaks with servers and reads what they say is loaded by whoever has any alone."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -9,15 +9,21 @@ from cortex.compose.foundation import Foundation
 from cortex.services.calendars.agenda import AgendaService
 from cortex.services.calendars.watch import CalendarWatch
 from cortex.services.timings import LazyReader
+from cortex.storage.contacts import AddressBooksRepository
 
 if TYPE_CHECKING:
     from cortex.integrations.dav.server import DavServer
     from cortex.ports.calendars import Calendars
+    from cortex.ports.contacts import Contacts
     from cortex.services.calendars.accounts import CalendarAccounts, DavConnection
     from cortex.services.calendars.edits import CalendarEdits
     from cortex.services.calendars.feed import CalendarFeed
     from cortex.services.calendars.sync import CalendarSync
+    from cortex.services.contacts.books import ContactBooks
+    from cortex.services.contacts.edits import ContactEdits
+    from cortex.services.contacts.sync import ContactSync
     from cortex.services.jobs.appointments import JobAppointments
+    from cortex.storage.calendars import CalendarAccountRow
 
 
 class CalendarServices(Foundation):
@@ -46,8 +52,48 @@ class CalendarServices(Foundation):
             accounts=self.calendar_accounts,
             foreign=self.foreign,
             clock=self.runtime.clock,
+            books=self._books,
         )
         return cast("CalendarSync", made)
+
+    async def _books(self, account: "CalendarAccountRow", connection: "DavConnection") -> None:
+        """Bring an account's address books up to date; whoever has none loads nothing that reads them."""
+        if await self.runtime.db.repository(AddressBooksRepository, account.owner_id).of_account(account.id):
+            await self.contact_sync.sync(account, connection)
+
+    @cached_property
+    def contact_sync(self) -> "ContactSync":
+        made = scan.load("cortex.services.contacts.sync").ContactSync(
+            db=self.runtime.db, foreign=self.foreign, clock=self.runtime.clock
+        )
+        return cast("ContactSync", made)
+
+    @cached_property
+    def contact_books(self) -> "ContactBooks":
+        made = scan.load("cortex.services.contacts.books").ContactBooks(
+            db=self.runtime.db, accounts=self.calendar_accounts
+        )
+        return cast("ContactBooks", made)
+
+    def contacts_of(self, user_id: str) -> "Contacts":
+        """The contacts of one person, for tools and pages."""
+        made = scan.load("cortex.services.contacts.contacts").UserContacts(
+            db=self.runtime.db,
+            accounts=self.calendar_accounts,
+            sync=self.contact_sync,
+            stamps=self.calendar_sync.stamps,
+            foreign=self.foreign,
+            clock=self.runtime.clock,
+            user_id=user_id,
+        )
+        return cast("Contacts", made)
+
+    @cached_property
+    def contact_edits(self) -> "ContactEdits":
+        made = scan.load("cortex.services.contacts.edits").ContactEdits(
+            db=self.runtime.db, vault=self.vault, contacts_of=self.contacts_of
+        )
+        return cast("ContactEdits", made)
 
     def calendars_of(self, user_id: str) -> "Calendars":
         """The calendars of one person, for tools and pages."""

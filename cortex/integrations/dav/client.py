@@ -14,6 +14,7 @@ import httpx
 from cortex.base.errors import Conflict, NotAllowed, NotFound, ServiceDown, ToolFailed
 from cortex.base.http import FetchedPage, fetch, open_client
 from cortex.integrations.dav.multistatus import (
+    CALDAV,
     DAV,
     BadAnswerError,
     Multistatus,
@@ -26,7 +27,7 @@ from cortex.integrations.dav.multistatus import (
     sync,
 )
 from cortex.integrations.dav.server import DavServer
-from cortex.integrations.dav.values import Changed, CollectionChanges, Resource
+from cortex.integrations.dav.values import CONTACT_BYTES, Changed, CollectionChanges, Resource
 
 TIMEOUT_S = 15.0
 TOTAL_S = 60.0
@@ -80,7 +81,7 @@ class DavClient:
             if not is_more or answer.token in ("", at):
                 return CollectionChanges(changed=list(found.values()), token=answer.token, is_all=is_all)
             at = answer.token
-        raise ToolFailed("This calendar has more changes than are read at once.")
+        raise ToolFailed(f"{self.server.host} has more changes than are read at once.")
 
     async def _listed(self, url: str) -> CollectionChanges:
         got = await self._ask("PROPFIND", url, propfind(ETAG), {"Depth": "1"})
@@ -90,15 +91,25 @@ class DavClient:
 
     async def resources(self, url: str, kind: str, hrefs: Sequence[str]) -> Sequence[Resource]:
         """The data of these, without what is gone meanwhile. `kind`: the namespace, of calendars or address books."""
-        name = "calendar-data" if kind.endswith("caldav") else "address-data"
-        found = []
+        found: list[Resource] = []
         for start in range(0, len(hrefs), AT_ONCE):
-            part = hrefs[start : start + AT_ONCE]
-            got = await self._ask("REPORT", url, multiget(kind, part), {"Depth": "1"})
-            for one in (await self._read(got)).found:
-                data = one.values.get((kind, name))
-                if data is not None and data.text and len(data.text) <= RESOURCE_BYTES:
-                    found.append(Resource(href=one.href, etag=one.text(*ETAG), data=data.text))
+            found += await self._some(url, kind, hrefs[start : start + AT_ONCE])
+        return found
+
+    async def _some(self, url: str, kind: str, hrefs: Sequence[str]) -> Sequence[Resource]:
+        """The data of a few; of fewer at a time where that is more than one answer may be."""
+        got = await self._ask("REPORT", url, multiget(kind, hrefs), {"Depth": "1"})
+        if got.status == 207 and got.is_cut:
+            half = len(hrefs) // 2
+            return (
+                [*await self._some(url, kind, hrefs[:half]), *await self._some(url, kind, hrefs[half:])] if half else []
+            )
+        name, most = ("calendar-data", RESOURCE_BYTES) if kind == CALDAV else ("address-data", CONTACT_BYTES)
+        found = []
+        for one in (await self._read(got)).found:
+            data = one.values.get((kind, name))
+            if data is not None and data.text and len(data.text) <= most:
+                found.append(Resource(href=one.href, etag=one.text(*ETAG), data=data.text))
         return found
 
     async def get(self, url: str, *, most_bytes: int = RESOURCE_BYTES) -> Resource:
@@ -131,7 +142,9 @@ class DavClient:
 
     async def _read(self, got: FetchedPage) -> Multistatus:
         """The answer, read in a thread: a whole calendar is megabytes."""
-        if got.status != 207 or got.is_cut:
+        if got.is_cut:
+            raise ToolFailed(f"{self.server.host} answers with more than {ANSWER_BYTES // 1_000_000} MB at once.")
+        if got.status != 207:
             raise ToolFailed(f"{self.server.host} answers as no calendar server does (status {got.status}).")
         try:
             return await asyncio.to_thread(read, got.body)
@@ -184,7 +197,7 @@ class DavClient:
         if got.status == 403:
             raise ToolFailed(f"{host} does not allow this account to do that.")
         if got.status in (404, 410):
-            raise NotFound(f"There is no such calendar or appointment on {host}.")
+            raise NotFound(f"That is not there on {host}.")
         if got.status == 507:
             raise ToolFailed(f"{host} has no room left for this account.")
         if got.status == 429 or got.status >= 500:

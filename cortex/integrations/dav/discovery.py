@@ -1,17 +1,30 @@
 """From the address that a person knows to their calendars and address books (RFC 6764; 5397, 4791, 6352)."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from urllib.parse import urljoin, urlsplit
 
-from cortex.base.errors import NotFound, ToolFailed
+from cortex.base.errors import CortexError, NotFound, ToolFailed
 from cortex.integrations.dav.client import DavClient
 from cortex.integrations.dav.multistatus import APPLE, CALDAV, CARDDAV, DAV, FoundResource, Multistatus
 from cortex.integrations.dav.values import Account, Collection
 
-TRIED = ("", "/.well-known/caldav", "/remote.php/dav/", "/dav.php/", "/dav/")  # beside the address itself: usual places
+TRIED = (
+    "",
+    "/.well-known/caldav",
+    "/.well-known/carddav",
+    "/remote.php/dav/",
+    "/dav.php/",
+    "/dav/",
+)  # beside the address itself: usual places
+# Where one provider keeps address books on a host beside that of calendars; the same name and password open both.
+BESIDE = {"caldav.icloud.com": "https://contacts.icloud.com/", "caldav.fastmail.com": "https://carddav.fastmail.com/"}
 COLLECTIONS_MOST = 100
 NAME_CHARACTERS = 200
-NOTHING = "There is no calendar server at this address. Take the address that its own help gives for CalDAV."
+NOTHING = (
+    "There is no server of calendars or contacts at this address. Take the address that its own help gives for CalDAV "
+    "or CardDAV."
+)
 _ABOUT_PRINCIPAL = ((DAV, "current-user-principal"), (DAV, "resourcetype"))
 _ABOUT_HOMES = (
     (CALDAV, "calendar-home-set"),
@@ -28,6 +41,9 @@ _ABOUT_COLLECTION = (
 )
 
 
+log = logging.getLogger(__name__)
+
+
 class DavDiscovery(DavClient):
     """A server that is spoken with, and what it has for the person."""
 
@@ -39,22 +55,46 @@ class DavDiscovery(DavClient):
 async def discover(client: DavClient) -> Account:
     """Everything that the person has there. ToolFailed where nothing is a calendar or an address book."""
     start, answer = await _begun(client)
-    principal = next((href for one in answer.found for href in one.hrefs(DAV, "current-user-principal")), "")
+    principal = _principal(answer)
     if not principal:
         return await _bare(client, start)
     url, said = await client.properties(urljoin(start, principal), *_ABOUT_HOMES)
-    found: dict[str, Collection] = {}
-    for space, name in _ABOUT_HOMES[:2]:
-        for home in {urljoin(url, href) for one in said.found for href in one.hrefs(space, name)}:
-            for each in await _collections(client, home):
-                found.setdefault(each.url, each)
+    found = await _at_homes(client, url, said)
+    beside, is_whole = BESIDE.get(client.server.host, ""), True
+    if beside and not any(one.is_contacts for one in found.values()):
+        try:
+            found |= await _contacts_beside(client, beside)
+        except CortexError as error:
+            log.info("contacts: %s did not answer: %s", beside, error.message)
+            is_whole = False
     if not found:
         raise ToolFailed("This account has neither a calendar nor an address book there. Make one, then try again.")
     return Account(
         collections=sorted(found.values(), key=lambda one: (one.is_contacts, one.name.casefold()))[:COLLECTIONS_MOST],
         addresses=_addresses(said),
         schedules=any((CALDAV, "schedule-outbox-URL") in one.values for one in said.found),
+        is_whole=is_whole,
     )
+
+
+async def _contacts_beside(client: DavClient, url: str) -> dict[str, Collection]:
+    """The address books that the same person has on another host of the provider."""
+    at, answer = await client.properties(url, *_ABOUT_PRINCIPAL)
+    there, said = await client.properties(urljoin(at, _principal(answer)), *_ABOUT_HOMES)
+    return {address: one for address, one in (await _at_homes(client, there, said)).items() if one.is_contacts}
+
+
+async def _at_homes(client: DavClient, url: str, said: Multistatus) -> dict[str, Collection]:
+    found: dict[str, Collection] = {}
+    for space, name in _ABOUT_HOMES[:2]:
+        for home in {urljoin(url, href) for one in said.found for href in one.hrefs(space, name)}:
+            for each in await _collections(client, home):
+                found.setdefault(each.url, each)
+    return found
+
+
+def _principal(answer: Multistatus) -> str:
+    return next((href for one in answer.found for href in one.hrefs(DAV, "current-user-principal")), "")
 
 
 async def _begun(client: DavClient) -> tuple[str, Multistatus]:

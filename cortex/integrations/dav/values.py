@@ -1,8 +1,11 @@
-"""What a DAV server says, as values. Opens nothing and loads no library of its own."""
+"""What a DAV server says, as values, and where a resource is. Opens nothing and loads no library of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote, urljoin, urlsplit
 
 from msgspec import Struct
+
+CONTACT_BYTES = 15_000_000  # of one contact: many carry a photo, which is not kept
 
 
 class Changed(Struct, frozen=True, kw_only=True):
@@ -40,8 +43,29 @@ class Collection(Struct, frozen=True, kw_only=True):
 
 
 class Account(Struct, frozen=True, kw_only=True):
-    """All that a server has for one. `addresses`: by which invitations know them; `schedules`: it sends them."""
+    """All that a server has for one. `addresses`: by which invitations know them; `schedules`: it sends them.
+
+    `is_whole`: every part of it answered; else what is not named may be there all the same.
+    """
 
     collections: Sequence[Collection]
     addresses: Sequence[str] = ()
     schedules: bool = False
+    is_whole: bool = True
+
+
+def place_in(url: str, href: str) -> str:
+    """Return where a resource of this collection is, however it is written."""
+    return unquote(urlsplit(urljoin(url, href)).path)
+
+
+def gone_of(url: str, changes: CollectionChanges, known: Mapping[str, str]) -> list[str]:
+    """Return the resources of a copy that are there no more, or that the server names otherwise by now."""
+    named = {place_in(url, one.href): one.href for one in changes.changed if not one.is_gone}
+    told = {place_in(url, one.href) for one in changes.changed if one.is_gone}
+    places = {href: place_in(url, href) for href in known}
+    return [
+        href
+        for href, place in places.items()
+        if (place not in named if changes.is_all else place in told) or named.get(place, href) != href
+    ]

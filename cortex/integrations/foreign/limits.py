@@ -24,4 +24,5 @@ SHARES = {
     "crontab": Share(),
     "calendar": Share(file_bytes=12 * MB, processor_s=20, wall_s=40.0, lines=2_000, total_bytes=60 * MB),
     "calendar_edit": Share(file_bytes=3 * MB),
+    "contacts": Share(file_bytes=30 * MB, processor_s=20, wall_s=40.0, lines=2_000),
 }

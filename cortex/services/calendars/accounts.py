@@ -1,4 +1,4 @@
-"""Connects calendars: tried before they are kept; what may be done with each, and who else sees it.
+"""Connects accounts with calendars and address books: tried before they are kept; what may be done with each calendar.
 
 Passwords and secret addresses are sealed among the person's secrets. A server inside the network is reached only where
 an admin named it (`CORTEX_CALENDAR_SERVERS`); any public one may be named by everybody.
@@ -25,6 +25,7 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.calendars import USUAL, Access, CalendarsRepository, SharedAs, account_key
 from cortex.storage.calendars import CalendarAccountRow as CalendarAccountRow
 from cortex.storage.calendars import CalendarRow as CalendarRow
+from cortex.storage.contacts import AddressBookRow, AddressBooksRepository
 from cortex.storage.db import Database
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.secrets import SecretsRepository
@@ -84,7 +85,7 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
         return [(one, await repository.of_account(one.id)) for one in await repository.accounts()]
 
     async def add_server(self, user: User, address: str, username: str, password: str) -> str:
-        """Connect a calendar server, once it has answered; the account's id. UserError, ToolFailed, in words."""
+        """Connect a server, once it has answered; the account's id. UserError, ToolFailed, in words."""
         server = server_at(address, username, password, self.inside())
         if not username.strip() or not password:
             raise UserError("Enter the name and the password, best an app password, of your account there.")
@@ -93,13 +94,10 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
             found = await connection.account()
         finally:
             await connection.close()
-        calendars = [one for one in found.collections if not one.is_contacts]
-        if not calendars:
-            raise UserError("This account has no calendar there. Make one on the server, then try again.")
         account = self._account(user, "caldav", server.host, server.url)
         addresses = ",".join(found.addresses)
         account = replace(account, username=username.strip(), addresses=addresses, schedules=found.schedules)
-        await self._keep(user, account, calendars, password)
+        await self._keep(user, account, found.collections, password)
         return account.id
 
     async def add_address(self, user: User, address: str, title: str) -> str:
@@ -131,7 +129,7 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
                 raise UserError("The server lets nobody write there: choose to read it.")
             shared = "" if access == "off" else shared_as
             await repository(CalendarsRepository).set_calendar(calendar_id, access=access, shared_as=shared)
-            if access == "off":  # nothing of it stays here
+            if "off" in (access, row.access):  # nothing stays here, nor what a reading that went on had left behind it
                 await repository(AppointmentsRepository).forget(calendar_id)
                 await repository(CalendarsRepository).set_calendar(calendar_id, token="", unfolded_until=None)
             if shared != row.shared_as:
@@ -182,7 +180,8 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
 
     async def _keep(self, user: User, account: CalendarAccountRow, found: Sequence[Collection], key: str) -> None:
         sealed = await asyncio.to_thread(self.vault.seal, json.dumps(key))
-        rows = [calendar_row(account, one, new_id(self.clock)) for one in found]
+        rows = [calendar_row(account, one, new_id(self.clock)) for one in found if not one.is_contacts]
+        books = [book_row(account, one, new_id(self.clock)) for one in found if one.is_contacts]
         async with self.db.transaction(user.id) as repository:
             calendars = repository(CalendarsRepository)
             known = await calendars.accounts()
@@ -192,6 +191,7 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
             if account.kind == "caldav" and same in {(one.kind, one.url, one.username) for one in known}:
                 raise Conflict("This account is connected already.")
             await calendars.add(account, rows)
+            await repository(AddressBooksRepository).add(books)
             await repository(ToolSettingsRepository).changed()  # whoever has a calendar is offered its tools
             await repository(SecretsRepository).put(account_key(account.id), sealed)
             detail = {"account": account.id, "kind": account.kind}
@@ -214,5 +214,21 @@ def calendar_row(account: CalendarAccountRow, found: Collection, id: str) -> Cal
         token="",
         zone="",
         unfolded_until=None,
+        worked_at=None,
+    )
+
+
+def book_row(account: CalendarAccountRow, found: Collection, id: str) -> AddressBookRow:
+    """An address book as it comes to an account: read, and written where the server lets us."""
+    return AddressBookRow(
+        id=id,
+        owner_id=account.owner_id,
+        account_id=account.id,
+        url=found.url,
+        name=found.name,
+        can_write=found.can_write,
+        access="write" if found.can_write else "read",
+        is_shared=False,
+        token="",
         worked_at=None,
     )

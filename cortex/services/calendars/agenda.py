@@ -13,6 +13,7 @@ from cortex.base.user import User
 from cortex.base.zone import local
 from cortex.ports.calendars import Calendars, Occasion
 from cortex.ports.schedule import Timing, Timings
+from cortex.services.calendars.birthdays import Birthdays
 from cortex.services.runtime import Runtime
 from cortex.storage.calendars import CalendarsRepository
 from cortex.storage.calendars import SeenCalendar as SeenCalendar
@@ -59,8 +60,8 @@ class AgendaService(Struct, frozen=True, kw_only=True):
         """All that stands in this time at least in part."""
         calendars = await self.calendars(user)
         lines = list(await self.timed(user, since, until))
-        if calendars:
-            lines += map(_appointment, await self._occasions(user, since, until))
+        occasions = self._occasions(user, since, until) if calendars else self._birthdays(user, since, until)
+        lines += map(_appointment, await occasions)
         return Agenda(lines=sorted(lines, key=lambda line: (line.starts_at, line.text)), calendars=calendars)
 
     async def calendars(self, user: User) -> Sequence[SeenCalendar]:
@@ -68,13 +69,18 @@ class AgendaService(Struct, frozen=True, kw_only=True):
         return await self.runtime.db.repository(CalendarsRepository, user.id).seen()
 
     async def appointments(self, user: User, since: datetime, until: datetime) -> Sequence[Occasion]:
-        """The appointments alone; nothing is loaded for whoever sees no calendar."""
-        if not await self.calendars(user):
-            return ()
-        return await self._occasions(user, since, until)
+        """The appointments alone; nothing that reads them is loaded for whoever sees no calendar."""
+        if await self.calendars(user):
+            return await self._occasions(user, since, until)
+        return await self._birthdays(user, since, until)
 
     async def _occasions(self, user: User, since: datetime, until: datetime) -> Sequence[Occasion]:
         return await self.calendars_of(user.id).between(since, until)
+
+    async def _birthdays(self, user: User, since: datetime, until: datetime) -> Sequence[Occasion]:
+        """Birthdays alone, of whoever reads an address book and sees no calendar."""
+        found = Birthdays(db=self.runtime.db, user_id=user.id)
+        return await found.between(since, until, user.time_zone)
 
     async def timed(self, user: User, since: datetime, until: datetime) -> Sequence[AgendaLine]:
         """Reminders and jobs, from now on; what waits for an answer stands where it came due."""

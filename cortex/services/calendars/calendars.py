@@ -15,13 +15,15 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from cortex.base.clock import Clock
-from cortex.base.errors import ConfigError, Conflict, NotFound, ServiceDown, ToolFailed, UserError
+from cortex.base.errors import ConfigError, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.record import as_dict
 from cortex.ports.calendars import Answer, CalendarName, Details, Draft, Occasion, Person, Written
 from cortex.ports.foreign import ForeignReader, all_of
 from cortex.services.calendars.accounts import CalendarAccounts, DavConnection
+from cortex.services.calendars.birthdays import Birthdays
 from cortex.services.calendars.copy import AppointmentRest
 from cortex.services.calendars.sync import CalendarSync
+from cortex.services.calendars.writes import written_once
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.appointments import AppointmentRow, AppointmentsRepository, DateOfAppointment
 from cortex.storage.calendars import CalendarRow, CalendarsRepository, SeenCalendar
@@ -50,15 +52,17 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
     user_id: str
 
     async def names(self) -> Sequence[CalendarName]:
-        """Every calendar that they may see, their own first."""
-        return [_name(one) for one in await self._calendars.seen()]
+        """Every calendar that they may see, their own first; that of birthdays last."""
+        return [*(_name(one) for one in await self._calendars.seen()), *await self._birthdays.calendars()]
 
     async def between(self, since: datetime, until: datetime, *, words: str = "") -> Sequence[Occasion]:
         """The dates in this time, by their begin, from the local copy. Words are looked for where one may read."""
         seen = {one.id: one for one in await self._calendars.seen()}
         asked = [id for id, one in seen.items() if not words or one.access != "busy"]
         rows = await self._appointments.between(asked, since, until, words=words)
-        return [_occasion(seen[row.calendar_id], row) for row in rows]
+        person = await self.db.repository(AccountsRepository).get(self.user_id)
+        born = await self._birthdays.between(since, until, person.time_zone, words=words)
+        return sorted([*(_occasion(seen[row.calendar_id], row) for row in rows), *born], key=lambda one: one.starts_at)
 
     async def details(self, occasion: Occasion) -> Details:
         """Return what else it says; nothing of one that is only seen as busy."""
@@ -120,7 +124,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         calendar = await self._calendars.calendar(written.calendar_id)
         connection = await self._connection(calendar)
         try:
-            version = await self._written(connection, written)
+            version = await written_once(connection, written, MEDIA)
             await self.sync.refresh(self.user_id, calendar, connection, written.url)
         finally:
             await connection.close()
@@ -132,35 +136,11 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         connection = await self._connection(calendar)
         try:
             back = replace(written, data=written.before, before="", etag=version, stamp="")
-            stands = await self._written(connection, back)
+            stands = await written_once(connection, back, MEDIA)
             await self.sync.refresh(self.user_id, calendar, connection, written.url)
         finally:
             await connection.close()
         return stands
-
-    async def _written(self, connection: DavConnection, written: Written) -> str:
-        """The version after the change. One that stands there already, from a try before, is found by its own stamp."""
-        try:
-            if not written.data:
-                await connection.delete(written.url, etag=written.etag)
-                return ""
-            version = await connection.put(written.url, written.data, media=MEDIA, etag=written.etag)
-        except Conflict:
-            there = await self._there(connection, written.url)
-            if there is None or not _is_done(written, there[1]):
-                raise
-            return there[0]
-        if version:
-            return version
-        there = await self._there(connection, written.url)
-        return there[0] if there else ""
-
-    async def _there(self, connection: DavConnection, url: str) -> tuple[str, str] | None:
-        try:
-            found = await connection.get(url)
-        except NotFound:
-            return None
-        return found.etag, found.data
 
     async def _against(self, calendar: CalendarRow, row: AppointmentRow, edit: Mapping[str, object] | None) -> Written:
         """The edit of what stands on the server now; None removes the whole resource."""
@@ -231,22 +211,16 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         return frozenset(one.lower() for one in named if one)
 
     @property
+    def _birthdays(self) -> Birthdays:
+        return Birthdays(db=self.db, user_id=self.user_id)
+
+    @property
     def _calendars(self) -> CalendarsRepository:
         return self.db.repository(CalendarsRepository, self.user_id)
 
     @property
     def _appointments(self) -> AppointmentsRepository:
         return self.db.repository(AppointmentsRepository, self.user_id)
-
-
-def _is_done(written: Written, there: str) -> bool:
-    """Tell whether this change stands there itself: by its stamp, or line by line where it puts something back."""
-    lines = _lines(there)
-    return f"DTSTAMP:{written.stamp}" in lines if written.stamp else lines == _lines(written.data)
-
-
-def _lines(data: str) -> list[str]:
-    return sorted(data.replace("\r\n", "\n").replace("\n ", "").split("\n"))
 
 
 def _name(one: SeenCalendar) -> CalendarName:

@@ -4,10 +4,9 @@ The last change is kept, sealed like every text of theirs that names others, unt
 has. A form that is sent twice adds once: it names the appointment.
 """
 
-import asyncio
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import date, datetime, time, timedelta
 from typing import TypeVar
 
@@ -16,13 +15,13 @@ from msgspec import Struct
 
 from cortex.base.clock import Clock
 from cortex.base.crypto import Vault
-from cortex.base.errors import ConfigError, Conflict, NotFound, ServiceDown, ToolFailed, UserError
+from cortex.base.errors import Conflict, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.ids import derived_id
 from cortex.base.user import User
 from cortex.base.zone import local
 from cortex.ports.calendars import Answer, Calendars, Details, Draft, Occasion, Written
+from cortex.services.calendars.last_change import LastChanges
 from cortex.storage.db import Database
-from cortex.storage.secrets import SecretsRepository
 
 T = TypeVar("T")
 LAST = "calendar-undo"
@@ -30,7 +29,6 @@ TITLE_CHARACTERS, PLACE_CHARACTERS, TEXT_CHARACTERS = 300, 300, 4_000
 LONGEST = timedelta(days=366)
 RULES = {"": "", "daily": "FREQ=DAILY", "weekly": "FREQ=WEEKLY", "monthly": "FREQ=MONTHLY", "yearly": "FREQ=YEARLY"}
 GONE = "This appointment is not there any more, or it was moved. Look at the calendar again."
-TOO_LATE = "This can no longer be undone: something else was changed since."
 CHANGED = "This appointment was changed while you were writing. What stands now is above; saving replaces it."
 
 
@@ -106,7 +104,7 @@ class CalendarEdits(Struct, frozen=True, kw_only=True):
             raise UserError("Choose one of your calendars that Cortex may write to.", field="calendar")
         draft = msgspec.structs.replace(draft, rule=RULES[form.repeat] or None)
         uid = f"{derived_id('appointment', user.id, once or secrets.token_hex(12))}@cortex"
-        written = await _spoken(calendars.ready_new(chosen.id, uid, draft))
+        written = await spoken(calendars.ready_new(chosen.id, uid, draft))
         try:
             return await self._write(user, calendars, written, form.title.strip(), begin_of(draft))
         except Conflict:  # the same form a second time
@@ -124,7 +122,7 @@ class CalendarEdits(Struct, frozen=True, kw_only=True):
         if (draft.starts, draft.ends) == (was.starts, was.ends):  # one of another zone keeps it
             draft = msgspec.structs.replace(draft, starts=None, ends=None)
         calendars = self.calendars_of(user.id)
-        written = await _spoken(calendars.ready_change(shown.occasion, draft, all_dates=all_dates))
+        written = await spoken(calendars.ready_change(shown.occasion, draft, all_dates=all_dates))
         return await self._write(user, calendars, written, form.title.strip(), begin_of(draft))
 
     async def remove(self, user: User, id: str, at: datetime, *, all_dates: bool) -> MadeChange:
@@ -132,39 +130,32 @@ class CalendarEdits(Struct, frozen=True, kw_only=True):
         shown = await self.find(user, id, at)
         calendars = self.calendars_of(user.id)
         whole = all_dates or not shown.occasion.key
-        written = await _spoken(calendars.ready_removal(shown.occasion, all_dates=whole))
+        written = await spoken(calendars.ready_removal(shown.occasion, all_dates=whole))
         return await self._write(user, calendars, written, shown.occasion.title, None)
 
     async def answer(self, user: User, id: str, at: datetime, answer: Answer) -> MadeChange:
         """Answer an invitation; its sender is told by the server."""
         shown = await self.find(user, id, at)
         calendars = self.calendars_of(user.id)
-        written = await _spoken(calendars.ready_answer(shown.occasion, answer))
+        written = await spoken(calendars.ready_answer(shown.occasion, answer))
         return await self._write(user, calendars, written, shown.occasion.title, at)
 
     async def undo(self, user: User, key: str) -> None:
         """Have it as it was ahead of the last change. NotFound where that is not the last one any more."""
-        repository = self.db.repository(SecretsRepository, user.id)
-        sealed = await repository.get(LAST)
-        try:
-            kept = json_of(await asyncio.to_thread(self.vault.unseal, sealed)) if sealed else {}
-        except ConfigError as error:
-            raise NotFound(TOO_LATE) from error
-        if not kept or not secrets.compare_digest(str(kept.get("key")), key):
-            raise NotFound(TOO_LATE)
-        written = msgspec.convert(kept["written"], Written)
-        await _spoken(self.calendars_of(user.id).put_back(written, str(kept["version"])))
-        await repository.remove(LAST)
+        kept = await self._last.of(user.id, key)
+        await spoken(self.calendars_of(user.id).put_back(kept.written, kept.version))
+        await self._last.forget(user.id)
 
     async def _write(
         self, user: User, calendars: Calendars, written: Written, title: str, starts_at: datetime | None
     ) -> MadeChange:
-        version = await _spoken(calendars.write(written))
-        key = secrets.token_urlsafe(12)
-        kept = msgspec.json.encode({"key": key, "version": version, "written": written}).decode()
-        sealed = await asyncio.to_thread(self.vault.seal, kept)
-        await self.db.repository(SecretsRepository, user.id).put(LAST, sealed)
+        version = await spoken(calendars.write(written))
+        key = await self._last.keep(user.id, written, version)
         return MadeChange(title=title, starts_at=starts_at, undo=key)
+
+    @property
+    def _last(self) -> LastChanges:
+        return LastChanges(db=self.db, vault=self.vault, name=LAST)
 
 
 def draft_of(form: AppointmentForm, zone: str) -> Draft:
@@ -216,11 +207,6 @@ def begin_of(draft: Draft) -> datetime | None:
     return datetime.fromisoformat(draft.starts) if draft.starts else None
 
 
-def json_of(text: str) -> Mapping[str, object]:
-    """The object that a text holds."""
-    return msgspec.json.decode(text, type=dict[str, object])
-
-
 def _day(typed: str, field: str) -> date:
     try:
         found = date.fromisoformat(typed.strip())
@@ -238,7 +224,7 @@ def _time(typed: str, field: str) -> time:
         raise UserError("Choose a time, such as 09:30.", field=field) from None
 
 
-async def _spoken(asked: Awaitable[T]) -> T:
+async def spoken(asked: Awaitable[T]) -> T:
     """Return what a calendar answers; what it refuses is said beside the form."""
     try:
         return await asked

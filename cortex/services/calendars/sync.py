@@ -5,24 +5,23 @@ A calendar's token is kept behind all that it stands for, so a kill in between h
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 from msgspec import Struct, field
 
 from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable, NotFound
-from cortex.base.ids import new_id
-from cortex.integrations.dav.values import Collection, CollectionChanges, Resource
+from cortex.integrations.dav.values import Resource, gone_of, place_in
 from cortex.ports.foreign import ForeignReader
-from cortex.services.calendars.accounts import CalendarAccounts, DavConnection, calendar_row
+from cortex.services.calendars.accounts import CalendarAccounts, DavConnection
 from cortex.services.calendars.copy import AT_LEAST_AHEAD, CopyWindow, read_resources, rows_of, window_at
+from cortex.services.calendars.found import FoundCollections
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.appointments import AppointmentsRepository, Read
 from cortex.storage.calendars import CalendarAccountRow, CalendarRow, CalendarsRepository
 from cortex.storage.db import Database
-from cortex.storage.tool_settings import ToolSettingsRepository
 
 EVERY = timedelta(minutes=15)
 ADDRESS_EVERY = timedelta(hours=1)
@@ -47,12 +46,13 @@ class Stamps(Struct):
 
 
 class CalendarSync(Struct, frozen=True, kw_only=True):
-    """The copies of everybody."""
+    """The copies of everybody. `books`: brings the address books of an account up to date."""
 
     db: Database
     accounts: CalendarAccounts
     foreign: ForeignReader
     clock: Callable[[], datetime]
+    books: Callable[[CalendarAccountRow, DavConnection], Awaitable[None]]
     stamps: Stamps = field(default_factory=Stamps)
     _one: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
@@ -86,15 +86,15 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
             found: Sequence[Resource] = [await connection.get(url)]
         except NotFound:
             found = []
-        known = {_place(calendar.url, one): one for one in await self._hrefs(owner_id, calendar.id)}
-        href = known.get(_place(calendar.url, url)) or urlsplit(url).path
+        known = {place_in(calendar.url, one): one for one in await self._hrefs(owner_id, calendar.id)}
+        href = known.get(place_in(calendar.url, url)) or urlsplit(url).path
         named = [Resource(href=href, etag=one.etag, data=one.data) for one in found]
         await self._put(calendar, [href], named, await self._window(owner_id))
 
     async def _sync(self, account: CalendarAccountRow, connection: DavConnection) -> None:
         window = await self._window(account.owner_id)
         if account.kind == "caldav" and (account.worked_at is None or account.failures or self.clock().hour == 3):
-            await self._found_again(account, connection)
+            await self._found.take_in(account, await connection.account())
         for calendar in await self.db.repository(CalendarsRepository, account.owner_id).of_account(account.id):
             if calendar.access == "off":
                 continue
@@ -102,6 +102,8 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
                 await self._read_address(account, calendar, connection, window)
             else:
                 await self._read_changes(calendar, connection, window)
+        if account.kind == "caldav":
+            await self.books(account, connection)
 
     async def _read_changes(self, calendar: CalendarRow, connection: DavConnection, window: CopyWindow) -> None:
         is_new, is_short = self._is_new(calendar, window), self._is_short(calendar)
@@ -116,7 +118,7 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
         }
         if is_short:  # their dates end too soon
             wanted |= set(await appointments.going_on(calendar.id))
-        gone = _gone(calendar.url, changes, known)
+        gone = gone_of(calendar.url, changes, known)
         hrefs = sorted(wanted)
         for start in range(0, len(hrefs), AT_ONCE):
             part = hrefs[start : start + AT_ONCE]
@@ -160,25 +162,6 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
             calendar.id, token=token, worked_at=self.clock(), **until
         )
 
-    async def _found_again(self, account: CalendarAccountRow, connection: DavConnection) -> None:
-        """Take in calendars that came on the server, let those go that are not there any more; who one is there."""
-        said = await connection.account()
-        found = {one.url: one for one in said.collections if not one.is_contacts}
-        who = {"addresses": ",".join(said.addresses), "schedules": said.schedules}
-        async with self.db.transaction(account.owner_id) as repository:
-            calendars = repository(CalendarsRepository)
-            await calendars.set_account(account.id, **who)
-            known = {one.url: one for one in await calendars.of_account(account.id)}
-            for url, row in known.items():
-                if url not in found:
-                    await calendars.remove_calendar(row.id)
-                elif values := _renewed(row, found[url]):
-                    await calendars.set_calendar(row.id, **values)
-            new = [calendar_row(account, one, new_id(self.clock)) for url, one in found.items() if url not in known]
-            await calendars.add_calendars(new)
-            if new or known.keys() - found.keys():
-                await repository(ToolSettingsRepository).changed()
-
     async def _book(self, account: CalendarAccountRow, failure: str) -> None:
         now = self.clock()
         usual = ADDRESS_EVERY if account.kind == "ics" else EVERY
@@ -195,34 +178,13 @@ class CalendarSync(Struct, frozen=True, kw_only=True):
         except NotFound:
             log.info("calendars: an account was removed while it was asked")
 
+    @property
+    def _found(self) -> FoundCollections:
+        return FoundCollections(db=self.db, clock=self.clock)
+
     async def _window(self, owner_id: str) -> CopyWindow:
         person = await self.db.repository(AccountsRepository).get(owner_id)
         return window_at(self.clock(), person.time_zone)
 
     async def _hrefs(self, owner_id: str, calendar_id: str) -> Sequence[str]:
         return list(await self.db.repository(AppointmentsRepository, owner_id).etags(calendar_id))
-
-
-def _renewed(row: CalendarRow, found: Collection) -> dict[str, object]:
-    """Return what the server says otherwise by now; where nobody may write any more, it is read from then on."""
-    now: dict[str, object] = {"name": found.name, "color": found.color, "can_write": found.can_write}
-    if row.access == "write" and not found.can_write:
-        now["access"] = "read"
-    return {name: value for name, value in now.items() if value != getattr(row, name)}
-
-
-def _gone(url: str, changes: CollectionChanges, known: dict[str, str]) -> list[str]:
-    """Return the resources of the copy that are there no more, or that the server names otherwise by now."""
-    named = {_place(url, one.href): one.href for one in changes.changed if not one.is_gone}
-    told = {_place(url, one.href) for one in changes.changed if one.is_gone}
-    places = {href: _place(url, href) for href in known}
-    return [
-        href
-        for href, place in places.items()
-        if (place not in named if changes.is_all else place in told) or named.get(place, href) != href
-    ]
-
-
-def _place(url: str, href: str) -> str:
-    """Return where a resource of this calendar is, however it is written."""
-    return unquote(urlsplit(urljoin(url, href)).path)

@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from cortex.ports.integrations import Setup
 from cortex.services.integrations.access import PortAccess, PortRule
 from cortex.storage.calendars import CalendarSeersRepository
+from cortex.storage.contacts import BookSeersRepository
 from cortex.storage.db import Database
 
-CALENDARS = "Calendars"
+CALENDARS, CONTACTS = "Calendars", "Contacts"
 OWN: Mapping[str, Setup] = {
     CALENDARS: Setup(
         title="Calendar",
@@ -17,15 +18,29 @@ OWN: Mapping[str, Setup] = {
         page="/calendar",
         state="not connected",
         is_own=True,
-    )
+    ),
+    CONTACTS: Setup(
+        title="Contacts",
+        text="No address book is connected. Connect one on the page Contacts.",
+        page="/contacts",
+        state="not connected",
+        is_own=True,
+    ),
+}
+_SEERS: Mapping[str, type[CalendarSeersRepository] | type[BookSeersRepository]] = {
+    CALENDARS: CalendarSeersRepository,
+    CONTACTS: BookSeersRepository,
 }
 
 
 async def with_own_ports(access: PortAccess, db: Database) -> PortAccess:
-    """The access with these ports, open to whoever has something behind them now."""
-    owners, is_shared = await db.repository(CalendarSeersRepository).owners()
-    closed = {**access.closed, **OWN}
-    if not owners:
-        return replace(access, setups={**access.setups, **OWN}, closed=closed)
-    rule = PortRule(people=() if is_shared else tuple(sorted(owners)))
-    return replace(access, rules={**access.rules, CALENDARS: (rule,)}, closed=closed)
+    """The access with these ports, each open to whoever has something behind it now."""
+    rules, closed = dict(access.rules), {**access.closed, **OWN}
+    missing = dict(access.setups)
+    for port, seers in _SEERS.items():
+        owners, is_shared = await db.repository(seers).owners()
+        if owners:
+            rules[port] = (PortRule(people=() if is_shared else tuple(sorted(owners))),)
+        else:
+            missing[port] = OWN[port]
+    return replace(access, rules=rules, setups=missing, closed=closed)

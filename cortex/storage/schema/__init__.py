@@ -20,6 +20,8 @@ from cortex.storage.schema.calls import ApprovalTable as ApprovalTable
 from cortex.storage.schema.calls import CallTable as CallTable
 from cortex.storage.schema.calls import GrantTable as GrantTable
 from cortex.storage.schema.calls import UndoTable as UndoTable
+from cortex.storage.schema.contacts import AddressBookTable as AddressBookTable
+from cortex.storage.schema.contacts import ContactTable as ContactTable
 from cortex.storage.schema.content import DistillMarkTable as DistillMarkTable
 from cortex.storage.schema.content import DocumentPageTable as DocumentPageTable
 from cortex.storage.schema.content import DocumentTable as DocumentTable
