@@ -14,6 +14,7 @@ from cortex.base.user import User
 from cortex.integrations.files import Files, Root
 from cortex.integrations.foreign.door import ForeignFiles
 from cortex.integrations.sandbox import Sandbox
+from cortex.ports.contacts import Contacts
 from cortex.ports.foreign import FrontMatters
 from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Targets
@@ -25,6 +26,7 @@ from cortex.storage.repository import Repository
 from cortex.toolkit.context import Ctx, UndoNote
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Output
+from tests.plain_contacts import PlainContacts
 
 T = TypeVar("T")
 NOW = datetime(2026, 11, 20, 22, 30, tzinfo=UTC)  # in Berlin a quarter of a day from midnight: 23:30
@@ -90,6 +92,8 @@ class World:
             return cast("T", self.bound[kind](user_id))
         if kind in self.wired:
             return cast("T", self.wired[kind])
+        if kind is Contacts:
+            return cast("T", PlainContacts())
         raise NotFound(f"{kind.__name__} is not wired.")
 
     async def roots(self) -> tuple[Root, ...]:

@@ -12,6 +12,7 @@ _FIT = {  # else they cannot run
     "calendar_add": {"starts": "2099-12-01"},
     "calendar_answer": {"appointment": INVITATION},
     "calendar_change": {"title": PLACE},
+    "contact_change": {"note": PLACE},
     "cron_add": {"when": "every day at 9"},
     "email_send": {"to": "ann@a.example"},
 }

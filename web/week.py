@@ -12,7 +12,9 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cortex.ports.calendars import Occasion
 from cortex.services.calendars.agenda import AgendaLine
+from cortex.services.calendars.birthdays import CALENDAR as BIRTHDAYS
 from cortex.services.calendars.edits import AppointmentForm
 from web.figures import clock, long_day, weekday
 
@@ -227,7 +229,7 @@ def _block(line: AgendaLine, people: Mapping[str, int], own: str, at: str, until
         kind="appointment",
         text=text,
         title=", ".join(filter(None, (text, span, who, one.place, one.calendar.name))),
-        href=f"/calendar/appointments/{one.id}?{urlencode({'at': line.starts_at.isoformat()})}" if one.id else "",
+        href=_href(line, one),
         who=who,
         color=people[who],
         starts_at=line.starts_at,
@@ -236,6 +238,13 @@ def _block(line: AgendaLine, people: Mapping[str, int], own: str, at: str, until
         where=one.place,
         is_busy=not one.id,
     )
+
+
+def _href(line: AgendaLine, one: Occasion) -> str:
+    """Where it is shown: an appointment by itself, a birthday as its contact; "" for what is only busy."""
+    if one.id:
+        return f"{HOME}/appointments/{one.id}?{urlencode({'at': line.starts_at.isoformat()})}"
+    return f"/contacts/{one.key}" if one.calendar.id == BIRTHDAYS.id else ""
 
 
 def _placed(blocks: Sequence[CalendarBlock], first_hour: int) -> Iterator[CalendarBlock]:

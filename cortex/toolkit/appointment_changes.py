@@ -3,7 +3,6 @@
 Each gives what the call acts on (`Ctx.target`): the resource as it will be, the fact in words, where to (`aim`).
 """
 
-import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from cortex.toolkit.appointments import (
     timed,
     when_of,
 )
+from cortex.toolkit.contacts import address_of
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.occasions import PAST, begin_of_day, calendars_of, meant, moment_of, writable
 from cortex.toolkit.words import counted
@@ -37,7 +37,6 @@ SENDS_NOTHING = "The server of {name} sends no invitations: nobody would be told
 SENDS_NOTHING += ", and say that they have to be told another way."
 NOT_TOLD = "its guests are not told, as the server of {name} sends nothing"
 Repeat = Literal["", "daily", "weekly", "monthly", "yearly"]
-_ADDRESS = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,190}\.[^\s@,;<>\".]{2,24}")
 
 
 async def to_add(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +46,7 @@ async def to_add(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
 
     async def ready() -> dict[str, Any]:
         there = writable(await calendars_of(ctx), given["calendar"])
-        people = [Person(address=_guest(one)) for one in guests or ()]
+        people = [Person(address=await _guest(ctx, one)) for one in guests or ()]
         if people and not there.invites:
             raise ToolFailed(SENDS_NOTHING.format(name=there.label))
         if len(people) > GUESTS_MOST:
@@ -204,10 +203,12 @@ def _untold(found: Occasion, said: Details) -> str:
     return "" if is_told else f"; {NOT_TOLD.format(name=found.calendar.label)}"
 
 
-def _guest(text: str) -> str:
-    if not _ADDRESS.fullmatch(text.strip()):
-        raise ToolFailed(f"{text[:80]!r} is no e-mail address. Guests are invited by their addresses.")
-    return text.strip().lower()
+async def _guest(ctx: Ctx, text: str) -> str:
+    """The mail address of a guest; of a name, that of the contact."""
+    found = await address_of(ctx, text)
+    if not found:
+        raise ToolFailed(f"{text[:80]!r} is neither an e-mail address nor a contact. Ask the user for the address.")
+    return found.lower()
 
 
 def _bounded(text: str, most: int, what: str) -> str:

@@ -65,10 +65,16 @@ async def calendar_list(
     said = {one.id: await ctx.use(Calendars).details(one) for one in found[:SHOWN] if _is_looked_into(one, found)}
     if len(found) <= SAID_OF:
         lines += [line for one in found for line in said_of(one, said.get(one.id, Details()))]
-    tainted = any(one.calendar.owner for one in found[:SHOWN]) or any(one.is_foreign for one in said.values())
+    tainted = any(one.calendar.owner or _is_birthday(one) for one in found[:SHOWN])
+    tainted |= any(one.is_foreign for one in said.values())
     return Output(
         text="\n".join([*lines, *stale]), words=counted(len(found), "appointment"), is_tainted=tainted or bool(stale)
     )
+
+
+def _is_birthday(one: Occasion) -> bool:
+    """Tell whether its words are of an address book, which others write into."""
+    return one.calendar.is_outside and not one.id
 
 
 def _is_looked_into(one: Occasion, found: Sequence[Occasion]) -> bool:
@@ -172,7 +178,7 @@ async def calendar_add(
         place: Where.
         notes: More words.
         calendar: Name of the calendar; the usual one when left out.
-        guests: E-mail addresses to invite.
+        guests: Addresses or contacts.
     """
     given = {
         "title": title, "starts": starts, "minutes": minutes, "all_day": all_day, "last_day": last_day,

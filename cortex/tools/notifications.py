@@ -13,6 +13,7 @@ from cortex.base.errors import ToolFailed
 from cortex.base.ids import derived_id
 from cortex.base.zone import moment
 from cortex.ports.outgoing import Mail, Post, Push, Room, Talk
+from cortex.toolkit.contacts import ADDRESS, address_of
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.people import read_by_them, somebody, whom
@@ -32,7 +33,7 @@ RECIPIENTS = 10
 OWN = ("me", "myself")
 TALK_CHARACTERS = 32_000  # Talk refuses more
 POST_CHARACTERS = 800
-_ADDRESS = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,190}\.[^\s@,;<>\".]{2,24}")
+NO_ADDRESS = "{word!r} is not an e-mail address; ask the user for it. Nothing was sent."
 
 
 async def _can_push(ctx: Ctx, text: str, title: str, person: str) -> None:
@@ -71,6 +72,29 @@ async def web_push(ctx: Ctx, text: str, title: str = "Cortex", person: str = "")
     return f"Pushed to {_devices(pushed.devices)}{later}{lost}."
 
 
+async def _named(ctx: Ctx, to: str) -> list[str]:
+    """To whom it goes, names of contacts as their addresses, kept: what the person allows is these addresses."""
+    words = [word.strip() for word in re.split(r"[,;]", to) if word.strip()]
+
+    async def find() -> dict[str, Any]:
+        return {"to": [word if word.casefold() in OWN else await _address(ctx, word) for word in words]}
+
+    if all(word.casefold() in OWN or ADDRESS.fullmatch(word) for word in words):
+        return words
+    return list((await ctx.target(find))["to"])
+
+
+async def _address(ctx: Ctx, word: str) -> str:
+    found = await address_of(ctx, word)
+    if not found:
+        raise ToolFailed(NO_ADDRESS.format(word=word[:80]))
+    return found
+
+
+async def _addressed(ctx: Ctx, to: str, subject: str, text: str) -> str:
+    return ", ".join(await _named(ctx, to)).lower()
+
+
 async def _letter(ctx: Ctx, to: str, subject: str, text: str) -> tuple[list[str], str, str]:
     """The addresses, the subject and the text as they are sent; ToolFailed for what no mail server would take."""
     addresses = await _addresses(ctx, to)
@@ -84,12 +108,19 @@ async def _can_mail(ctx: Ctx, to: str, subject: str, text: str) -> None:
     await _letter(ctx, to, subject, text)
 
 
-@tool(words="Send e-mail to {to}: {subject}", risk="high", sends_out=True, needs=("Mail",), check=_can_mail)
+@tool(
+    words="Send e-mail to {to}: {subject}",
+    risk="high",
+    sends_out=True,
+    needs=("Mail",),
+    check=_can_mail,
+    aim=_addressed,
+)
 async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
     """Send an e-mail.
 
     Args:
-        to: Addresses with commas between; me is the user.
+        to: Addresses or contacts with commas between; me is the user.
         subject: Its subject.
         text: The mail, plain.
     """
@@ -176,20 +207,16 @@ def _bounded(text: str, most: int, what: str) -> str:
 async def _addresses(ctx: Ctx, to: str) -> list[str]:
     """The recipients, each once; ToolFailed for what is no address, and for "me" when the user has none."""
     found: list[str] = []
-    for word in re.split(r"[,;]", to):
-        name = word.strip()
+    for name in await _named(ctx, to):
         if name.casefold() in OWN:
             name = await ctx.use(Mail).own_address()
             ctx.note_private("the user's address")
             if not name:
                 raise ToolFailed("The user has no address of their own set; ask for it.")
-        if name:
-            found.append(name)
-    wrong = [name for name in found if not _ADDRESS.fullmatch(name)]
+        found.append(name)
+    wrong = [name for name in found if not ADDRESS.fullmatch(name)]
     if wrong or not found:
-        raise ToolFailed(
-            f"{(wrong or [to])[0][:80]!r} is not an e-mail address; ask the user for it. Nothing was sent."
-        )
+        raise ToolFailed(NO_ADDRESS.format(word=(wrong or [to])[0][:80]))
     if len(set(found)) > RECIPIENTS:
         raise ToolFailed(f"A mail goes to {RECIPIENTS} addresses at most; nothing was sent.")
     return list(dict.fromkeys(found))

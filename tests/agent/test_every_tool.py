@@ -15,6 +15,7 @@ from cortex.agent.execute import Executor
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Turn
 from cortex.ports.calendars import CalendarName, Calendars, Details, Occasion, Written
+from cortex.ports.contacts import Contacts
 from cortex.ports.loop import ApprovalRequest, CallRecord, Readers, Targets
 from cortex.ports.outgoing import Room, Talk
 from cortex.ports.schedule import Timings
@@ -22,6 +23,7 @@ from cortex.services.timings import LazyReader
 from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
 from tests.plain_book import PlainBook, PlainDesk
+from tests.plain_contacts import PlainContacts, person
 from tests.plain_world import TURN
 from tests.tool_world import KeptTargets
 from tests.values_of_tools import INVITATION, PLACE, called
@@ -48,6 +50,15 @@ class OneRoom:
 
     async def rooms(self) -> Sequence[Room]:
         return (Room(token="t1", name=PLACE, unread=0),)
+
+
+class OneContact(PlainContacts):
+    """And of contacts: the one of the name that every call gives."""
+
+    async def _ready(self, *_: object) -> Written:
+        return Written(calendar_id="b", url=PLACE, etag="", data="", before="")
+
+    ready_new = ready_change = ready_removal = _ready
 
 
 class OneCalendar:
@@ -77,7 +88,13 @@ class Lookups:
     """What is opened for a lookup; nothing else of a tool runs here."""
 
     def __init__(self) -> None:
-        self.opened = {Targets: KeptTargets(), Talk: OneRoom(), Calendars: OneCalendar(), Timings: LazyReader()}
+        self.opened = {
+            Targets: KeptTargets(),
+            Talk: OneRoom(),
+            Calendars: OneCalendar(),
+            Contacts: OneContact([person(PLACE)]),
+            Timings: LazyReader(),
+        }
 
     def provide(self, kind: type[T], user_id: str) -> T:
         return cast("T", self.opened[kind])

@@ -18,6 +18,7 @@ RISKS: Mapping[Risk, frozenset[str]] = {
             "agent_cancel",
             "agent_notes_clear",
             "calendar_remove",
+            "contact_remove",
             "cron_remove",
             "memory_forget",
             "reminders_clear",

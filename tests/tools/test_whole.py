@@ -34,6 +34,7 @@ SETUPS = {
     },
     "coding": {"Coding agent is not set up. An admin can do it under Integrations."},
     "calendar": {"No calendar is connected. Connect one on the page Calendar."},
+    "contacts": {"No address book is connected. Connect one on the page Contacts."},
 }
 ADMIN_ONLY = {"system", "coding"}  # categories that reach the machine itself
 MEMBER = {

@@ -25,9 +25,10 @@ from cortex.ports.agents import Agents
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail
 from cortex.ports.schedule import Jobs, Reminders, Timing
-from cortex.services.calendars.accounts import calendar_row
+from cortex.services.calendars.accounts import book_row, calendar_row
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.calendars import CalendarAccountRow, CalendarsRepository, account_key
+from cortex.storage.contacts import AddressBooksRepository
 from cortex.storage.home import Home
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.secrets import SecretsRepository
@@ -35,7 +36,7 @@ from cortex.storage.tasks import TasksRepository
 from cortex.toolkit.page import mark_of
 from tests.dav_servers import event
 from tests.plain_clients import Letters
-from tests.plain_dav import HOME
+from tests.plain_dav import HOME, PEOPLE
 from tests.services.turns.cut_calls import REGISTRY, TURN, CutCall, Killed, World, world
 from tests.sharing import share
 
@@ -123,6 +124,20 @@ async def calendar(made: World) -> None:
     await life.calendar_sync.sync(made.user.id, account.id)
 
 
+async def contacts(made: World) -> None:
+    """In the address book of the same account."""
+    await calendar(made)
+    made.dav.hold_card("mia", "FN:Mia Keller", "N:Keller;Mia;;;", "TEL:0171")
+    life, owner = made.life(), made.user.id
+    row = book_row(
+        await made.db.repository(CalendarsRepository, owner).account("account-1"),
+        Collection(url=PEOPLE, name="People", is_contacts=True),
+        "book-1",
+    )
+    await made.db.repository(AddressBooksRepository, owner).add([row])
+    await life.calendar_sync.sync(owner, "account-1")
+
+
 def page(path: str) -> Prepare:
     """A page with words from outside."""
 
@@ -151,6 +166,9 @@ CASES: dict[str, Case] = SAMPLES | {
     "calendar_answer": Case(arguments={"appointment": "budget", "answer": "accepted"}, before=calendar),
     "calendar_change": Case(arguments={"appointment": "dentist", "starts": "11:00"}, before=calendar),
     "calendar_remove": Case(arguments={"appointment": "dentist"}, before=calendar),
+    "contact_add": Case(arguments={"name": "Ola Berg", "phone": "0160"}, before=contacts),
+    "contact_change": Case(arguments={"contact": "mia", "add": "0172"}, before=contacts),
+    "contact_remove": Case(arguments={"contact": "mia"}, before=contacts),
     "cron_remove": Case(arguments={"job": "news"}, before=jobs),
     "cron_toggle": Case(arguments={"job": "news", "enabled": False}, before=jobs),
     "file_write": Case(
