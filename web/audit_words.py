@@ -31,6 +31,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "calendar.shared": "changed who sees the calendar {}",
         "call.intended": "called the tool {}",
         "chat.shared": "let {} read a chat",
+        "contacts.shared": "changed who sees the address book {}",
         "coding.folder_allowed": "let coding agents work in {}",
         "coding.folder_revoked": "took back that coding agents work in {}",
         "coding.merged": "merged a coding agent's work into {}",

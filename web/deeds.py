@@ -52,8 +52,9 @@ DEEDS = (
         href="/calendar/accounts",
         icon="plug",
         about="Nextcloud, iCloud, an ICS address",
-        also="caldav google account",
+        also="caldav carddav google account contacts address book",
     ),
+    Deed(title="Add a contact", href="/contacts/new", icon="people", also="new person address book phone number"),
     Deed(title="Write a note", href="/notes", icon="note", also="new add", keys="g n"),
     Deed(title="Add a file", href="/files", icon="folder", also="upload new document photo picture"),
     Deed(

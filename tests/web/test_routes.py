@@ -28,6 +28,7 @@ from cortex.storage.calendars import CalendarAccountRow, CalendarRow, CalendarsR
 from cortex.storage.calls import CallRow, CallsRepository
 from cortex.storage.chat_shares import ChatSharesRepository
 from cortex.storage.coding import CodingRunsRepository
+from cortex.storage.contacts import AddressBookRow, AddressBooksRepository, ContactRow, ContactsRepository
 from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesRepository
 from cortex.storage.devices import ActionLinksRepository, DevicesRepository
@@ -131,7 +132,7 @@ OF_THE_HOUSE = {  # these are everybody's
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
     "notice_id delivery_id device_id token token_id reminder_id run_id coding_id journal_id entry_id fact_id list_id "
-    "account_id calendar_id appointment_id change_id person secret "
+    "account_id calendar_id appointment_id book_id contact_id change_id person secret "
     "share_id snippet_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
@@ -422,8 +423,19 @@ async def calendar_things(house: Cortex, user: User) -> dict[str, str]:
     )  # fmt: skip
     await house.runtime.db.repository(CalendarsRepository, user.id).add(account, [calendar])
     await house.runtime.db.repository(AppointmentsRepository, user.id).replace(calendar.id, ["x"], [(row, [date])])
+    book = AddressBookRow(
+        id="book:1", owner_id=user.id, account_id=account.id, url="https://truffles.example/people/", name="Truffles",
+        can_write=True, access="read", is_shared=False, token="", worked_at=now,
+    )  # fmt: skip
+    contact = ContactRow(
+        id="contact:1", owner_id=user.id, book_id=book.id, href="x", etag="1", uid="x", name="Truffle finder",
+        key="truffle finder", words="truffle finder", birthday="", rest="{}",
+    )  # fmt: skip
+    await house.runtime.db.repository(AddressBooksRepository, user.id).add([book])
+    await house.runtime.db.repository(ContactsRepository, user.id).replace(book.id, ["x"], [contact])
+    people = {"book_id": book.id, "contact_id": contact.id}
     ids = {"account_id": account.id, "calendar_id": calendar.id, "appointment_id": row.id, "change_id": "undo:nobody"}
-    return {**ids, "person": user.id, "secret": "feed:nobody"}
+    return {**ids, **people, "person": user.id, "secret": "feed:nobody"}
 
 
 async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
@@ -489,6 +501,8 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await db.repository(ActionLinksRepository, user.id).get(ids["token"]),
         await house.calendar_accounts.list(user),
         await db.repository(AppointmentsRepository, user.id).count(ids["calendar_id"]),
+        await db.repository(AddressBooksRepository, user.id).book(ids["book_id"]),
+        await db.repository(ContactsRepository, user.id).count([ids["book_id"]]),
     ]
 
 

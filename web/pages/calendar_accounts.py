@@ -1,6 +1,6 @@
-"""The accounts of my calendars: connected, what Cortex may do with each and who sees it; and the address of my own."""
+"""The accounts of my calendars and contacts: what Cortex may do with each, who sees it; and my own address."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from fastapi.responses import Response
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, Throttled, ToolFailed, UserError
 from cortex.services.calendars.accounts import CalendarAccountRow, CalendarRow
+from cortex.services.contacts.books import AddressBookRow
 from web.deps import Services, Text
 from web.render import Context, described
 from web.routes import PageRouter
@@ -63,6 +64,7 @@ class CalendarAccountsContext(Context, frozen=True, kw_only=True):
     """All that is connected, and the ways to connect more."""
 
     accounts: Sequence[tuple[CalendarAccountRow, Sequence[CalendarRow]]] = described("each with its calendars")
+    books: Mapping[str, Sequence[AddressBookRow]] = described("the address books of each account, by its id")
     hints: Sequence[ProviderHint] = described("what to type for known providers")
     feed: str = described("the address of my own, whole; empty while there is none")
     writable: Sequence[tuple[str, str]] = described("calendars that new appointments may go into: id, name")
@@ -84,7 +86,7 @@ async def add_server(visit: UserVisit, address: Text = "", username: Text = "", 
         await visit.services.calendar_accounts.add_server(visit.user, address, username, password)
     except (UserError, Conflict, ToolFailed, NotAllowed) as refused:
         return await _refused(visit, "server", refused, address=address, username=username)
-    return visit.redirect(HERE, "Connected. Your appointments are being read.")
+    return visit.redirect(HERE, "Connected. What is there is being read.")
 
 
 @router.post(HERE + "/address")
@@ -131,8 +133,8 @@ async def ask_remove(visit: UserVisit, account_id: str) -> Response:
     """The question before an account goes."""
     row = await _account(visit, account_id)
     return await visit.ask(
-        title=f"Remove the calendar account {row.title}?",
-        text="Cortex forgets its password and its copy of the appointments. Nothing is deleted on the server.",
+        title=f"Remove the account {row.title}?",
+        text="Cortex forgets its password and its copy of appointments and contacts. Nothing is deleted on the server.",
         words="Remove",
         back=HERE,
     )
@@ -204,8 +206,10 @@ async def _context(visit: Visit) -> CalendarAccountsContext:
     path = await visit.services.calendar_feed.path(visit.user)
     own = [one for one in await visit.services.agenda.calendars(visit.user) if one.access == "write" and not one.owner]
     root = visit.services.settings.public_url or visit.address_for_others or visit.origin
+    accounts = await visit.services.calendar_accounts.list(visit.user)
     return CalendarAccountsContext(
-        accounts=await visit.services.calendar_accounts.list(visit.user),
+        accounts=accounts,
+        books={row.id: await visit.services.contact_books.of_account(visit.user, row.id) for row, _ in accounts},
         hints=HINTS,
         writable=[(one.id, f"{one.name}, {one.account}") for one in own],
         usual=own[0].id if own else "",

@@ -20,6 +20,7 @@ USE = (
     "today",
     "chats",
     "calendar",
+    "contacts",
     "notifications",
     "files",
     "memory",
