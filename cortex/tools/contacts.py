@@ -48,7 +48,7 @@ async def contact_find(ctx: Ctx, name: str = "", birthday_days: int = 0) -> Outp
 
     Args:
         name: Name or company.
-        birthday_days: Or birthdays, so many days ahead.
+        birthday_days: Or birthdays of so many days.
     """
     await books_of(ctx)
     contacts = ctx.use(Contacts)
@@ -125,7 +125,7 @@ async def contact_add(
     birthday: str = "",
     note: str = "",
 ) -> str:
-    """Put somebody into the user's address book.
+    """Put somebody into the address book.
 
     Args:
         name: Whole name.
@@ -190,7 +190,7 @@ async def contact_change(
     Args:
         contact: Id or name.
         name: New name.
-        add: A number, an e-mail or a postal address.
+        add: A number or address.
         remove: An old one; birthday; note.
         birthday: 1980-12-24 or 12-24.
         note: New note.

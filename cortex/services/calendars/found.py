@@ -19,7 +19,7 @@ class FoundCollections(Struct, frozen=True, kw_only=True):
     clock: Clock
 
     async def take_in(self, account: CalendarAccountRow, said: Account) -> None:
-        """Keep what came, let go what is there no more, and who one is there; tools are offered anew where that changes who has any."""
+        """Keep what came, and who one is there; let go what is gone. Tools are offered anew where that changes them."""
         who = {"addresses": ",".join(said.addresses), "schedules": said.schedules}
         async with self.db.transaction(account.owner_id) as repository:
             await repository(CalendarsRepository).set_account(account.id, **who)

@@ -9,6 +9,7 @@ import pytest
 
 from cortex.base.user import User
 from cortex.ports.contacts import Contact
+from cortex.storage.calendars import CalendarsRepository
 from cortex.storage.contacts import AddressBooksRepository
 from tests.dav_servers import PASSWORD, DavServer, radicale
 from tests.living_house import LivingHouse, living_house
@@ -177,6 +178,8 @@ async def test_a_guest_by_name_is_asked_about_by_address(
     house: LivingHouse, scripted: ScriptedServer, server: DavServer
 ) -> None:
     await connect(house, server)
+    ((account, _),) = await house.cortex.calendar_accounts.list(house.admin)
+    await house.rows(CalendarsRepository).set_account(account.id, schedules=True)
     tea = {"title": "Tea", "starts": "2026-12-02 16:00", "guests": ["Karim"]}
     scripted.rules = [rule("", Use("calendar_add", tea, is_blind=True), "Done.")]
     cid = await house.conversation()
