@@ -1,11 +1,14 @@
 """Calendars and contacts. What speaks with servers and reads what they say is loaded by whoever has any alone."""
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from cortex.base import scan
 from cortex.base.web_address import host_ports
 from cortex.compose.foundation import Foundation
+from cortex.ports.calendars import Calendars
+from cortex.ports.contacts import Contacts
 from cortex.services.calendars.agenda import AgendaService
 from cortex.services.calendars.watch import CalendarWatch
 from cortex.services.timings import LazyReader
@@ -13,8 +16,6 @@ from cortex.storage.contacts import AddressBooksRepository
 
 if TYPE_CHECKING:
     from cortex.integrations.dav.server import DavServer
-    from cortex.ports.calendars import Calendars
-    from cortex.ports.contacts import Contacts
     from cortex.services.calendars.accounts import CalendarAccounts, DavConnection
     from cortex.services.calendars.edits import CalendarEdits
     from cortex.services.calendars.feed import CalendarFeed
@@ -113,6 +114,11 @@ class CalendarServices(Foundation):
             open=lambda kind: self.runtime.db.repository(kind, user_id), clock=self.runtime.clock
         )
         return cast("JobAppointments", made)
+
+    @property
+    def calendar_ports(self) -> Mapping[type[Any], Callable[[str], Any]]:
+        """Return what tools open of it for a user."""
+        return {Calendars: self.calendars_of, Contacts: self.contacts_of}
 
     @cached_property
     def agenda(self) -> AgendaService:

@@ -16,8 +16,6 @@ from cortex.compose.calendars import CalendarServices
 from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, JournalPlace, Journals
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
-from cortex.ports.calendars import Calendars
-from cortex.ports.contacts import Contacts
 from cortex.ports.foreign import FrontMatters
 from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Targets
@@ -142,8 +140,7 @@ class TurnServices(CalendarServices):
         found[FrontMatters] = self.skill_files.heads
         found[Reminders] = self.reminders.for_user
         found[Housemates] = self.reminders.for_user
-        found[Calendars] = self.calendars_of
-        found[Contacts] = self.contacts_of
+        found |= self.calendar_ports
         found[Jobs] = lambda user_id: UserJobs(
             runtime=self.runtime, timings=timings, user_id=user_id, appointments_of=self.job_appointments
         )
