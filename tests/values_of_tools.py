@@ -9,7 +9,7 @@ from cortex.toolkit.spec import Tool
 PLACE = "http://a.example/x"
 INVITATION = "http://a.example/invitation"
 _FIT = {  # else they cannot run
-    "calendar_add": {"starts": "2099-12-01"},
+    "calendar_add": {"when": "2099-12-01"},
     "calendar_answer": {"appointment": INVITATION},
     "calendar_change": {"title": PLACE},
     "contact_change": {"note": PLACE},

@@ -5,7 +5,7 @@ Each gives what the call acts on (`Ctx.target`): the resource as it will be, the
 
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,62 +14,52 @@ from cortex.base.ids import derived_id
 from cortex.base.record import as_dict
 from cortex.base.zone import local
 from cortex.ports.calendars import Answer, CalendarName, Calendars, Details, Draft, Occasion, Person, Written
-from cortex.toolkit.appointments import (
-    fact,
-    length_of,
-    news_of,
-    rhythm,
-    rule_of,
-    timed,
-    when_of,
-)
+from cortex.toolkit.appointments import fact, news_of, rhythm_of, rule_of, span_of, timed, when_of
 from cortex.toolkit.contacts import address_of
 from cortex.toolkit.context import Ctx
-from cortex.toolkit.occasions import PAST, begin_of_day, calendars_of, meant, moment_of, writable
+from cortex.toolkit.occasions import PAST, MeantTime, calendars_of, meant, moment_of, writable
+from cortex.toolkit.stretches import Stretch, last_day_of, length_of, parted
 from cortex.toolkit.words import counted
 
 TITLE_CHARACTERS = 300
 TEXT_CHARACTERS = 4_000
 GUESTS_MOST = 20
-USUAL_MINUTES = 60
+USUAL = timedelta(hours=1)
 SEEN = "which others here see"
 SENDS_NOTHING = "The server of {name} sends no invitations: nobody would be told. Add it without guests"
 SENDS_NOTHING += ", and say that they have to be told another way."
 NOT_TOLD = "its guests are not told, as the server of {name} sends nothing"
-Repeat = Literal["", "daily", "weekly", "monthly", "yearly"]
 
 
 async def to_add(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
     """Make the appointment of these arguments ready; what "tomorrow" means does not change until the answer."""
-    repeat, every, until, last_day = (given[name] for name in ("repeat", "every", "until", "last_day"))
-    starts, place, notes, guests = (given[name] for name in ("starts", "place", "notes", "guests"))
+    place, notes = given["place"], given["notes"]
+    guests = [one for one in given["guests"].split(",") if one.strip()]
 
     async def ready() -> dict[str, Any]:
         there = writable(await calendars_of(ctx), given["calendar"])
-        people = [Person(address=await _guest(ctx, one)) for one in guests or ()]
+        people = [Person(address=await _guest(ctx, one)) for one in guests]
         if people and not there.invites:
             raise ToolFailed(SENDS_NOTHING.format(name=there.label))
         if len(people) > GUESTS_MOST:
             raise ToolFailed(f"At most {GUESTS_MOST} guests are invited by one call.")
-        when = moment_of(ctx, starts, repeats=bool(repeat))
-        whole = given["all_day"] or last_day is not None or (when.is_day and given["minutes"] is None)
-        if when.is_day and not whole:
-            raise ToolFailed(f"{starts!r} names no time of day. Give one in starts, or leave minutes out: a whole day.")
-        begins = begin_of_day(ctx, when.at) if whole else when.at
+        rhythm, said = rhythm_of(given["repeat"]), parted(given["when"])
+        when = moment_of(ctx, said.begin, repeats=rhythm is not None)
+        last_day = last_day_of(ctx, when.at, said) if when.is_day else None
+        length = USUAL if when.is_day else length_of(ctx, when.at, said) or USUAL
         draft = Draft(
             title=_bounded(given["title"], TITLE_CHARACTERS, "title"),
             place=_bounded(place, TITLE_CHARACTERS, "place") if place else None,
             text=_bounded(notes, TEXT_CHARACTERS, "notes") if notes else None,
-            rule=rule_of(ctx, repeat, every, until, begins, whole=whole),
+            rule=rule_of(ctx, rhythm, when.at, whole=when.is_day) if rhythm else None,
             people=people or None,
         )
-        length = timedelta(minutes=given["minutes"] or USUAL_MINUTES)
-        draft = timed(ctx, draft, begins, length, all_day=whole, last_day=last_day)
+        draft = timed(ctx, draft, when.at, length, all_day=when.is_day, last_day=last_day)
         uid = f"{derived_id(ctx.call_id, 'appointment')}@cortex"
         written = await ctx.use(Calendars).ready_new(there.id, uid, draft)
         told = f"; invited: {', '.join(one.address for one in people)}" if people else ""
-        told += "" if whole else await _beside(ctx, begins, length)
-        often = f", {rhythm(repeat, every, until)}" if repeat else ""
+        told += "" if when.is_day else await _beside(ctx, when.at, length)
+        often = f", {rhythm}" if rhythm else ""
         fact = f"{draft.title}, {when_of(draft)}{often}, in {there.label}{told}"
         return _target(written, fact, f"{there.label}: {fact}", there)
 
@@ -78,20 +68,16 @@ async def to_add(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
 
 async def to_change(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
     """Make the change of one date, or of the whole series, ready and keep it."""
-    title, starts, minutes, all_dates = (given[name] for name in ("title", "starts", "minutes", "all_dates"))
+    title, when, all_dates = given["title"], given["when"], given["all_dates"]
 
     async def ready() -> dict[str, Any]:
         found, said = await _changed(ctx, given["appointment"], given["day"], tell_guests=given["tell_guests"])
         draft = Draft(title=None if title is None else _bounded(title, TITLE_CHARACTERS, "title"), place=given["place"])
         draft, beside = replace(draft, text=given["notes"]), ""
-        if starts is not None or minutes is not None:
-            length = timedelta(minutes=minutes) if minutes is not None else length_of(found)
-            begins = _begin(ctx, found, starts) if starts is not None else found.starts_at
-            whole = bool(found.day) and minutes is None
-            draft = timed(ctx, draft, begins, length, all_day=whole)
-            beside = "" if whole else await _beside(ctx, begins, length, found)
+        if when:
+            draft, beside = await _moved(ctx, draft, found, parted(when))
         if draft == Draft():
-            raise ToolFailed("Say what is to change: title, starts, minutes, place or notes.")
+            raise ToolFailed("Say what is to change: title, when, place or notes.")
         written = await ctx.use(Calendars).ready_change(found, draft, all_dates=all_dates)
         _must_be_told(found, written, tell_guests=given["tell_guests"])
         told = f"{fact(ctx, found)}{_which(found, all_dates=all_dates)}: {news_of(draft)}{_untold(found, said)}"
@@ -100,6 +86,16 @@ async def to_change(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
         return _target(written, told, aim, found.calendar)
 
     return await ctx.target(ready)
+
+
+async def _moved(ctx: Ctx, draft: Draft, found: Occasion, said: Stretch) -> tuple[Draft, str]:
+    """The draft with its new times, and what else is on then. What is not said of them stays as it was."""
+    begins = _begin(ctx, found, said.begin) if said.begin else MeantTime(found.starts_at, is_day=bool(found.day))
+    if begins.is_day:
+        last_day = last_day_of(ctx, begins.at, said)
+        return timed(ctx, draft, begins.at, span_of(found), all_day=True, last_day=last_day), ""
+    length = length_of(ctx, begins.at, said) or (USUAL if found.day else span_of(found))
+    return timed(ctx, draft, begins.at, length, all_day=False), await _beside(ctx, begins.at, length, found)
 
 
 async def _beside(ctx: Ctx, begins: datetime, length: timedelta, moved: Occasion | None = None) -> str:
@@ -116,16 +112,16 @@ async def _beside(ctx: Ctx, begins: datetime, length: timedelta, moved: Occasion
     return f"; at the same time as {counted(len(taken), 'other appointment')}" if taken else ""
 
 
-def _begin(ctx: Ctx, found: Occasion, starts: str) -> datetime:
+def _begin(ctx: Ctx, found: Occasion, words: str) -> MeantTime:
     """When it begins then: at a time alone on its day, on a day alone at its time."""
     here = local(found.starts_at, ctx.user.time_zone)
-    when = moment_of(ctx, starts, on=here.date())
+    when = moment_of(ctx, words, on=here.date())
     if not when.is_day or found.day:
-        return when.at
+        return when
     at = datetime.combine(local(when.at, ctx.user.time_zone).date(), here.time(), here.tzinfo)
     if at <= ctx.now:
-        raise ToolFailed(PAST.format(words=starts))
-    return at
+        raise ToolFailed(PAST.format(words=words))
+    return MeantTime(at)
 
 
 async def to_remove(

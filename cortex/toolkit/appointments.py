@@ -1,8 +1,10 @@
 """What appointments say to a model and to a person: when they are, what changes, and which hours are free. Pure."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from cortex.base.errors import ToolFailed
@@ -12,6 +14,41 @@ from cortex.ports.calendars import Details, Draft, Occasion
 from cortex.toolkit.context import Ctx
 
 _OFTEN = {"daily": "day", "weekly": "week", "monthly": "month", "yearly": "year"}
+_EVERY = re.compile(
+    r"(?:(daily|weekly|monthly|yearly)|every\s+(?:(\d{1,2})\s+|(other)\s+)?(day|week|month|year)s?)"
+    r"(?:,?\s+until\s+(\d{4}-\d{2}-\d{2}))?",
+    re.IGNORECASE,
+)
+
+
+class Rhythm(Struct, frozen=True, kw_only=True):
+    """How often something comes again: each `every`th time of `often` (daily, weekly …), up to the day `until`."""
+
+    often: str
+    every: int = 1
+    until: date | None = None
+
+    def __str__(self) -> str:
+        unit = _OFTEN[self.often]
+        said = f"every {unit}" if self.every == 1 else f"every {self.every} {unit}s"
+        return f"{said} until {self.until.isoformat()}" if self.until else said
+
+
+def rhythm_of(words: str) -> Rhythm | None:
+    """Return what a call says in `repeat`; None for nothing. ToolFailed for what is no rhythm."""
+    text = " ".join(words.split())
+    if not text:
+        return None
+    found = _EVERY.fullmatch(text)
+    try:
+        until = date.fromisoformat(found[5]) if found and found[5] else None
+    except ValueError:
+        found = None
+    every = int(found[2] or (2 if found[3] else 1)) if found else 0
+    if found is None or not every:
+        raise ToolFailed(f"{words!r} is no repeat. Say it as: weekly, every 2 weeks, monthly until 2026-12-31.")
+    often = found[1] or next(name for name, unit in _OFTEN.items() if unit == found[4].lower())
+    return Rhythm(often=often.lower(), every=every, until=until)
 
 
 def timed(
@@ -38,32 +75,23 @@ def timed(
     )
 
 
-def length_of(one: Occasion) -> timedelta:
+def span_of(one: Occasion) -> timedelta:
     """Return how long it takes; of whole days by their days, which are not all of 24 hours."""
     if one.day:
         return date.fromisoformat(one.last_day) - date.fromisoformat(one.day) + timedelta(days=1)
     return one.ends_at - one.starts_at
 
 
-def rule_of(ctx: Ctx, repeat: str, every: int, until: date | None, begins: datetime, *, whole: bool) -> str | None:
-    """The rule of repetition as calendars write it; None for none. ToolFailed where it ends before it begins."""
-    if not repeat:
-        if until is not None or every != 1:
-            raise ToolFailed("Say in repeat how often it comes again.")
-        return None
-    parts = [f"FREQ={repeat.upper()}", f"INTERVAL={every}" if every > 1 else ""]
+def rule_of(ctx: Ctx, rhythm: Rhythm, begins: datetime, *, whole: bool) -> str:
+    """The rule of repetition as calendars write it. ToolFailed where it ends before it begins."""
+    parts = [f"FREQ={rhythm.often.upper()}", f"INTERVAL={rhythm.every}" if rhythm.every > 1 else ""]
+    until = rhythm.until
     if until is not None:
         if until < local(begins, ctx.user.time_zone).date():
             raise ToolFailed(f"The series would end on {until.isoformat()}, before its first date.")
         end = (day_ends(until, ctx.user.time_zone) or begins).astimezone(UTC) - timedelta(seconds=1)
         parts.append(f"UNTIL={until:%Y%m%d}" if whole else f"UNTIL={end:%Y%m%dT%H%M%SZ}")
     return ";".join(filter(None, parts))
-
-
-def rhythm(repeat: str, every: int, until: date | None) -> str:
-    """Return how often, in words."""
-    often = f"every {_OFTEN[repeat]}" if every == 1 else f"every {every} {_OFTEN[repeat]}s"
-    return f"{often} until {until.isoformat()}" if until else often
 
 
 def free_times(

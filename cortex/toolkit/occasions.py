@@ -20,7 +20,7 @@ from cortex.toolkit.context import Ctx
 LOOKED = timedelta(days=400)
 NO_CALENDAR = "No calendar is connected. The user connects one on the page Calendar."
 PAST = "{words!r} is in the past or never comes. Give a time to come, with its date if need be."
-OFTEN = "{words!r} comes again and again. Give the first time in starts, and how often in repeat."
+OFTEN = "{words!r} comes again and again. Give the first time in when, and how often in repeat."
 MORNING = 7  # a bare hour before it is one of the afternoon, unless it is written 02:30
 _CLOCK = re.compile(r"(?:at\s+)?(\d{1,2})(?:[:.](\d{2}))?\s*(am|pm)?", re.IGNORECASE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -101,7 +101,7 @@ def moment_of(ctx: Ctx, words: str, *, on: date | None = None, repeats: bool = F
     """
     if (day := _day(ctx, words)) is not None:
         return MeantTime(day, is_day=True)
-    zone, clock = ctx.user.time_zone, _clock(words)
+    zone, clock = ctx.user.time_zone, clock_of(words)
     if clock is not None:
         here = local(ctx.now, zone)
         found = datetime.combine(on or here.date(), clock, here.tzinfo)
@@ -146,14 +146,14 @@ def today(ctx: Ctx) -> datetime:
     return begin_of_day(ctx, ctx.now)
 
 
-def _clock(words: str) -> time | None:
-    """A time of the day, where the words are nothing else."""
+def clock_of(words: str, *, is_literal: bool = False) -> time | None:
+    """A time of the day, where the words are nothing else. is_literal: a bare 2 is of the night."""
     found = _CLOCK.fullmatch(words.strip())
     if found is None:
         return None
     hour, minute, half = int(found[1]), int(found[2] or 0), (found[3] or "").casefold()
     if half:
         hour = hour % 12 + (12 if half == "pm" else 0)
-    elif hour < MORNING and len(found[1]) == 1 and hour:
+    elif hour < MORNING and len(found[1]) == 1 and hour and not is_literal:
         hour += 12
     return time(hour, minute) if hour < 24 and minute < 60 else None

@@ -18,7 +18,7 @@ from cortex.base.record import as_dict
 from cortex.base.zone import day_begins
 from cortex.ports.calendars import Answer, Calendars, Details, Occasion, Written
 from cortex.ports.loop import Readers
-from cortex.toolkit.appointment_changes import SEEN, Repeat, to_add, to_answer, to_change, to_remove
+from cortex.toolkit.appointment_changes import SEEN, to_add, to_answer, to_change, to_remove
 from cortex.toolkit.appointments import free_times, line, said_of, span
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
@@ -31,10 +31,8 @@ NEEDS = ("Calendars", "Timings")
 ROLES = {"orchestrator": ("calendar",)}
 TESTED = "Radicale and Xandikos, the real servers"
 SHOWN, SAID_OF = 60, 3
-Days = Annotated[int, Field(ge=1, le=92)]
-Minutes = Annotated[int, Field(ge=5, le=60 * 24 * 14)]
-Every = Annotated[int, Field(ge=1, le=60)]
-Hour = Annotated[int, Field(ge=0, le=24)]
+MINUTES_LEAST, DAYS_MOST, DAY_HOURS = 5, 92, 24
+Days = Annotated[int, Field(ge=1, le=DAYS_MOST)]
 
 
 @tool(words="Look at the calendar[ from {first}][, for {query}]", effect="read", reads_private=True)
@@ -85,26 +83,28 @@ def _is_looked_into(one: Occasion, found: Sequence[Occasion]) -> bool:
 @tool(words="Find {minutes} free minutes[ from {first}]", effect="read", reads_private=True)
 async def calendar_find(
     ctx: Ctx,
-    minutes: Minutes = 60,
+    minutes: int = 60,
     first: date | None = None,
-    days: Days = 7,
-    from_hour: Hour = 8,
-    to_hour: Hour = 20,
-    people: list[str] | None = None,
+    days: int = 7,
+    from_hour: int = 8,
+    to_hour: int = 20,
+    people: str = "",
 ) -> str:
     """Find times when the user, and others of the household, are free.
 
     Args:
         minutes: How long.
-        first: The first day; today when left out.
+        first: The first day; else today.
         days: How many days from it.
         from_hour: Not earlier on a day.
         to_hour: Not later on a day.
-        people: Names of others who must be free too.
+        people: Who else must be free; names.
     """
+    if not (minutes >= MINUTES_LEAST and 1 <= days <= DAYS_MOST and 0 <= from_hour < to_hour <= DAY_HOURS):
+        raise ToolFailed(f"From {MINUTES_LEAST} minutes, 1 to {DAYS_MOST} days, between hours of one day.")
     names = await calendars_of(ctx)
     asked = [one for one in names if not one.owner]
-    for person in people or []:
+    for person in filter(None, map(str.strip, people.split(","))):
         asked += named(names, person)
     since = day_begins(first, ctx.user.time_zone) or today(ctx)
     until = since + timedelta(days=days)
@@ -123,7 +123,7 @@ def _asks(arguments: Mapping[str, Any]) -> Risk:
 
 
 def _to(arguments: Mapping[str, Any]) -> str:
-    return ", ".join(arguments.get("guests") or [])
+    return str(arguments.get("guests") or "")
 
 
 async def _read_there(ctx: Ctx, calendar: str = "", **_: Any) -> list[Readers]:
@@ -142,7 +142,7 @@ async def _where_added(ctx: Ctx, **given: Any) -> str:
 
 
 @tool(
-    words="Add {title}, {starts}[, for {minutes} minutes][, inviting {guests}]",
+    words="Add {title}, {when}[, inviting {guests}]",
     idempotent=True,
     risk_of=_asks,
     sends_to=_to,
@@ -152,41 +152,29 @@ async def _where_added(ctx: Ctx, **given: Any) -> str:
 async def calendar_add(
     ctx: Ctx,
     title: str,
-    starts: str,
-    minutes: Minutes | None = None,
-    all_day: bool = False,
-    last_day: date | None = None,
-    repeat: Repeat = "",
-    every: Every = 1,
-    until: date | None = None,
+    when: str,
+    repeat: str = "",
     place: str = "",
     notes: str = "",
     calendar: str = "",
-    guests: list[str] | None = None,
+    guests: str = "",
 ) -> str:
     """Put an appointment into the user's calendar.
 
     Args:
         title: What it is.
-        starts: Such as tomorrow at 9, or 2026-12-01 16:00; a day alone is a whole day.
-        minutes: How long; an hour when left out.
-        all_day: A whole day.
-        last_day: Last of several whole days.
-        repeat: How often again.
-        every: 2 with weekly is every other week.
-        until: Last day of the series.
+        when: Tomorrow 9:00 to 11:30; Friday at 10 for 30 minutes; days alone are whole.
+        repeat: Weekly; every 2 weeks until 2026-12-01.
         place: Where.
         notes: More words.
-        calendar: Name of the calendar; the usual one when left out.
+        calendar: Its name; else the usual one.
         guests: Addresses or contacts.
     """
     given = {
-        "title": title, "starts": starts, "minutes": minutes, "all_day": all_day, "last_day": last_day,
-        "repeat": repeat, "every": every, "until": until, "place": place, "notes": notes, "calendar": calendar,
+        "title": title, "when": when, "repeat": repeat, "place": place, "notes": notes, "calendar": calendar,
         "guests": guests,
     }  # fmt: skip
-    target = await to_add(ctx, given)
-    return await _written(ctx, target, "Added", "Take it out again")
+    return await _written(ctx, await to_add(ctx, given), "Added", "Take it out again")
 
 
 async def _where_changed(ctx: Ctx, **given: Any) -> str:
@@ -194,7 +182,7 @@ async def _where_changed(ctx: Ctx, **given: Any) -> str:
 
 
 @tool(
-    words="Change {appointment}[ of {day}][ to {starts}]",
+    words="Change {appointment}[ of {day}][ to {when}]",
     idempotent=True,
     reads_private=True,
     risk_of=_asks,
@@ -206,8 +194,7 @@ async def calendar_change(
     appointment: str,
     day: date | None = None,
     title: str | None = None,
-    starts: str | None = None,
-    minutes: Minutes | None = None,
+    when: str = "",
     place: str | None = None,
     notes: str | None = None,
     all_dates: bool = False,
@@ -216,22 +203,20 @@ async def calendar_change(
     """Move or change an appointment.
 
     Args:
-        appointment: Its id, or words of its title.
-        day: Its day now, where several have these words.
-        title: New title.
-        starts: New time, such as Friday at 10; 11:00 is that on its day, Friday its time on that day.
-        minutes: New length.
-        place: New place.
-        notes: New notes.
-        all_dates: The whole series, not one date.
-        tell_guests: True where others are invited to it.
+        appointment: Its id, or title words.
+        day: Its day now.
+        title: New.
+        when: New: Friday at 10, 11:00, for 30 minutes.
+        place: New.
+        notes: New.
+        all_dates: All its dates.
+        tell_guests: If others are invited.
     """
     given = {
-        "appointment": appointment, "day": day, "title": title, "starts": starts, "minutes": minutes, "place": place,
-        "notes": notes, "all_dates": all_dates, "tell_guests": tell_guests,
+        "appointment": appointment, "day": day, "title": title, "when": when, "place": place, "notes": notes,
+        "all_dates": all_dates, "tell_guests": tell_guests,
     }  # fmt: skip
-    target = await to_change(ctx, given)
-    return await _written(ctx, target, "Changed", "Change it back")
+    return await _written(ctx, await to_change(ctx, given), "Changed", "Change it back")
 
 
 async def _where_removed(ctx: Ctx, **given: Any) -> str:

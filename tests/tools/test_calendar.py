@@ -13,7 +13,7 @@ from cortex.base.zone import moment
 from cortex.ports.calendars import CalendarName, Calendars, Details, Occasion
 from cortex.ports.schedule import Timings
 from cortex.services.timings import LazyReader
-from cortex.toolkit.appointments import rule_of
+from cortex.toolkit.appointments import rhythm_of, rule_of
 from cortex.toolkit.occasions import MeantTime, meant, moment_of, named, writable
 from tests.tool_world import World
 
@@ -155,7 +155,7 @@ async def test_all_who_are_asked_must_be_free(world: World, held: HeldCalendars,
     given = {"first": "2026-11-23", "days": 1, "from_hour": 9, "to_hour": 13}
     alone = await world.text(ann, "calendar_find", **given)
     assert alone == "Free:\n- Mon 23 Nov 2026 10:00 to 13:00"
-    both = await world.text(ann, "calendar_find", **given, people=["Ben"])
+    both = await world.text(ann, "calendar_find", **given, people="Ben")
     assert both == "Free:\n- Mon 23 Nov 2026 10:00 to 12:00"
 
 
@@ -174,10 +174,26 @@ async def test_without_a_calendar_it_says_where_to_get_one(world: World, held: H
 
 async def test_a_series_ends_with_its_last_day_in_the_zone_of_the_user(world: World, ann: User) -> None:
     ctx, begins = world.ctx(ann), datetime(2026, 12, 1, 8, tzinfo=UTC)
-    until = date(2026, 12, 15)
-    assert rule_of(ctx, "weekly", 2, until, begins, whole=False) == "FREQ=WEEKLY;INTERVAL=2;UNTIL=20261215T225959Z"
-    assert rule_of(ctx, "daily", 1, until, begins, whole=True) == "FREQ=DAILY;UNTIL=20261215"
-    assert rule_of(ctx, "", 1, None, begins, whole=False) is None
-    for repeat, every, last in (("", 2, None), ("", 1, until), ("weekly", 1, date(2026, 11, 30))):
-        with pytest.raises(ToolFailed):
-            rule_of(ctx, repeat, every, last, begins, whole=False)
+    rules = {
+        "every other week until 2026-12-15": "FREQ=WEEKLY;INTERVAL=2;UNTIL=20261215T225959Z",
+        "Every 3 months": "FREQ=MONTHLY;INTERVAL=3",
+        "yearly": "FREQ=YEARLY",
+    }
+    for words, rule in rules.items():
+        rhythm = rhythm_of(words)
+        assert rhythm is not None
+        assert rule_of(ctx, rhythm, begins, whole=False) == rule
+    daily = rhythm_of("daily until 2026-12-15")
+    assert daily is not None
+    assert rule_of(ctx, daily, begins, whole=True) == "FREQ=DAILY;UNTIL=20261215"
+    early = rhythm_of("weekly until 2026-11-30")
+    assert early is not None
+    with pytest.raises(ToolFailed, match="before its first date"):
+        rule_of(ctx, early, begins, whole=False)
+
+
+@pytest.mark.parametrize("words", ["often", "every 0 weeks", "weekly until 2026-13-01", "every Tuesday"])
+def test_what_is_no_rhythm_is_refused_with_how_to_say_it(words: str) -> None:
+    with pytest.raises(ToolFailed, match="every 2 weeks"):
+        rhythm_of(words)
+    assert rhythm_of(" ") is None

@@ -180,7 +180,7 @@ async def test_a_guest_by_name_is_asked_about_by_address(
     await connect(house, server)
     ((account, _),) = await house.cortex.calendar_accounts.list(house.admin)
     await house.rows(CalendarsRepository).set_account(account.id, schedules=True)
-    tea = {"title": "Tea", "starts": "2026-12-02 16:00", "guests": ["Karim"]}
+    tea = {"title": "Tea", "when": "2026-12-02 16:00", "guests": "Karim"}
     scripted.rules = [rule("", Use("calendar_add", tea, is_blind=True), "Done.")]
     cid = await house.conversation()
     turn = await house.cortex.chat.send_message(house.admin, cid, "please")
