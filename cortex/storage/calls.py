@@ -71,7 +71,8 @@ class CallsRepository(Repository):
 
     async def keep_target(self, call_id: str, target: dict[str, Any]) -> dict[str, Any]:
         """Keep what the call acts on, ahead of its act, until it has ended; what stands: what was kept first stays."""
-        change = self._change(CallTable).where(CallTable.id == call_id, CallTable.acts_on.is_(None))
+        is_open = (CallTable.acts_on.is_(None), CallTable.state.in_(("decided", "intended")))
+        change = self._change(CallTable).where(CallTable.id == call_id, *is_open)
         if await self._touched(change.values(acts_on=target), CallTable.id):
             return target
         return await self.target(call_id) or target

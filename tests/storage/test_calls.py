@@ -65,6 +65,20 @@ async def test_an_intent_is_recorded_once(db: Database, talk: Any, ann: str) -> 
     assert await calls.of_turn("turn:1") == [done]
 
 
+async def test_what_a_call_acts_on_is_kept_until_it_has_ended_and_not_by_a_later_try(
+    db: Database, talk: Any, ann: str
+) -> None:
+    await talk.turn("turn:1")
+    calls = db.repository(CallsRepository, ann)
+    await calls.decided(call_of(talk))
+    assert await calls.keep_target("call-1", {"at": 1}) == {"at": 1}
+    assert await calls.keep_target("call-1", {"at": 2}) == {"at": 1}
+    await calls.intend("call-1")
+    await calls.finish("call-1", "done", text="Done.")
+    assert await calls.keep_target("call-1", {"at": 3}) == {"at": 3}
+    assert await calls.target("call-1") is None
+
+
 async def test_a_yes_is_used_once_for_the_very_same_arguments(
     db: Database, talk: Any, ann: str, clock: StillClock
 ) -> None:
