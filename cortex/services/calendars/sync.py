@@ -26,7 +26,7 @@ from cortex.storage.db import Database
 EVERY = timedelta(minutes=15)
 ADDRESS_EVERY = timedelta(hours=1)
 AT_LEAST = timedelta(hours=6)  # how long a server that fails is left alone at most
-AT_ONCE = 500  # resources in one commit
+AT_ONCE = 50  # resources in one commit, each of up to 2,500 dates: others write in between
 CALDAV = "urn:ietf:params:xml:ns:caldav"
 ADDRESS_BYTES = 5_000_000
 WHOLE = ""  # the one resource of an address

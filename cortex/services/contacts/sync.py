@@ -20,7 +20,7 @@ from cortex.storage.contacts import AddressBookRow, AddressBooksRepository, Cont
 from cortex.storage.db import Database
 
 CARDDAV = "urn:ietf:params:xml:ns:carddav"
-AT_ONCE = 500  # resources in one commit
+AT_ONCE = 100  # resources in one commit: others write in between
 CONTACTS_MOST = 20_000  # of one address book
 TOO_MANY = "The address book {name} has more than {most:,} contacts, which is more than Cortex keeps."
 
