@@ -47,6 +47,7 @@ FIT = {
     ("budgets", "at_limit"): "stop",
     ("budgets", "limit_tokens"): 1_000,
     ("coding_runs", "state"): "done",
+    ("contacts", "rest"): "{}",
     ("deliveries", "state"): "delivered",
     ("facts", "certainty"): "stated",
     ("facts", "source"): "user",

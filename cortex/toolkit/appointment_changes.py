@@ -18,7 +18,7 @@ from cortex.toolkit.appointments import fact, news_of, rhythm_of, rule_of, span_
 from cortex.toolkit.contacts import address_of
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.occasions import PAST, MeantTime, calendars_of, meant, moment_of, writable
-from cortex.toolkit.stretches import Stretch, last_day_of, length_of, parted
+from cortex.toolkit.said_times import SaidTime, last_day_of, length_of, parted
 from cortex.toolkit.words import counted
 
 TITLE_CHARACTERS = 300
@@ -88,7 +88,7 @@ async def to_change(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
     return await ctx.target(ready)
 
 
-async def _moved(ctx: Ctx, draft: Draft, found: Occasion, said: Stretch) -> tuple[Draft, str]:
+async def _moved(ctx: Ctx, draft: Draft, found: Occasion, said: SaidTime) -> tuple[Draft, str]:
     """The draft with its new times, and what else is on then. What is not said of them stays as it was."""
     begins = _begin(ctx, found, said.begin) if said.begin else MeantTime(found.starts_at, is_day=bool(found.day))
     if begins.is_day:

@@ -22,7 +22,7 @@ _EVERY = re.compile(
 
 
 class Rhythm(Struct, frozen=True, kw_only=True):
-    """How often something comes again: each `every`th time of `often` (daily, weekly …), up to the day `until`."""
+    """A repetition: each `every`th time of `often` (daily, weekly …), up to the day `until`."""
 
     often: str
     every: int = 1

@@ -170,7 +170,7 @@ REQUESTS: dict[str, Request] = {
         "guests": OLA}, "Tea 12-05 16:00-17:00", "Tea 12-12 16:00-17:00", choice="once",
         stands=(("", f"mailto:{OLA}"),)),
     "a guest by name and address": add({"title": "Tea", "when": "2026-12-05 16:00", "guests": f"Ola <{OLA}>"},
-        says=("no e-mail address",)),
+        says=("neither an e-mail address",)),
     "more guests than one call may": add({"title": "Tea", "when": "2026-12-05 16:00",
         "guests": ",".join(f"guest{count}@example.org" for count in range(21))}, says=("At most 20 guests",)),
     "a date of one's own series with guests": one("change", to={"appointment": "round", "day": "2026-12-22",

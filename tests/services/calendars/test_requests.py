@@ -155,7 +155,7 @@ REQUESTS: dict[str, Request] = {
         stands=(("", f"mailto:{BEN}"), ("", f"ORGANIZER:mailto:{ADA}"))),
     "with a guest, denied": add({"title": "Tea", "when": "2026-12-04 16:00", "guests": BEN}, choice="deny"),
     "a guest without an address": add({"title": "Tea", "when": "2026-12-04 16:00", "guests": "Ben"}, says=(
-        "no e-mail address",)),
+        "neither an e-mail address",)),
     "what is past": add({"title": "Vet", "when": "2026-11-20 9:00"}, says=("in the future",)),
     "a rhythm that nobody named": add({"title": "Vet", "when": "every Tuesday at 9"}, says=("how often in repeat",)),
     "an end before the begin": add(

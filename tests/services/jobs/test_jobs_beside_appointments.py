@@ -225,6 +225,7 @@ async def test_a_run_is_told_the_appointment_as_facts_and_is_marked_where_others
     practice: Practice, is_of_others: bool
 ) -> None:
     accounts = practice.house.rows(CalendarsRepository)
+    await practice.synced()  # which asks the server for the person's addresses: this one knows none
     await accounts.set_account((await accounts.accounts())[0].id, addresses="ada@example.org")
     guests = ("ORGANIZER:mailto:karim@example.org", "ATTENDEE;PARTSTAT=ACCEPTED:mailto:ada@example.org")
     practice.put("one", "10:00", "Dentist", *(guests if is_of_others else ()))
@@ -241,6 +242,7 @@ async def test_a_run_is_told_the_appointment_as_facts_and_is_marked_where_others
 @pytest.mark.parametrize(("answer", "starts"), [("NEEDS-ACTION", False), ("DECLINED", False), ("TENTATIVE", True)])
 async def test_an_invitation_starts_nothing_before_it_is_taken(practice: Practice, answer: str, starts: bool) -> None:
     accounts = practice.house.rows(CalendarsRepository)
+    await practice.synced()  # which asks the server for the person's addresses: this one knows none
     await accounts.set_account((await accounts.accounts())[0].id, addresses="ada@example.org")
     guests = ("ORGANIZER:mailto:stranger@example.org", f"ATTENDEE;PARTSTAT={answer}:mailto:ada@example.org")
     practice.put("asked", "10:00", "Dentist", *guests)

@@ -225,7 +225,7 @@ async def test_what_words_may_answer_brings_no_note_on_the_web(house: LivingHous
         ("restart the server", "cortex_restart"),
         ("restart cortex", "cortex_restart"),
         ("run the backup script", "shell_exec"),
-        ("open a pull request with the fix", ""),
+        ("merge the branch and tag a release", ""),
     ],
 )
 async def test_a_member_hears_of_the_tool_that_is_plainly_meant_or_of_none(

@@ -22,7 +22,7 @@ _HOURS = re.compile(r"(.*?)(\d{1,2}(?:[:.]\d{2})?)\s*[-–]\s*(\d{1,2}[:.]\d{2})
 _FROM = re.compile(r"\bfrom\s+(?=\d)", re.IGNORECASE)
 
 
-class Stretch(Struct, frozen=True, kw_only=True):
+class SaidTime(Struct, frozen=True, kw_only=True):
     """The words of a time in parts. `begin`: "" where it is not said; `end`: "" without; `length`: where it is said."""
 
     words: str
@@ -31,20 +31,20 @@ class Stretch(Struct, frozen=True, kw_only=True):
     length: timedelta | None = None
 
 
-def parted(words: str) -> Stretch:
+def parted(words: str) -> SaidTime:
     """Take a sentence apart."""
     text = _FROM.sub("at ", " ".join(words.split()))
     if found := _FOR.fullmatch(text):
         length = int(found[2]) * _UNITS[found[3].lower()]
-        return Stretch(words=words, begin=found[1] or "", length=length)
+        return SaidTime(words=words, begin=found[1] or "", length=length)
     found = _TO.fullmatch(text) or _HOURS.fullmatch(text)
     if found is None:
-        return Stretch(words=words, begin=text)
+        return SaidTime(words=words, begin=text)
     begin = "".join(found.groups()[:-1])
-    return Stretch(words=words, begin=begin.strip(), end=found[found.lastindex or 0])
+    return SaidTime(words=words, begin=begin.strip(), end=found[found.lastindex or 0])
 
 
-def length_of(ctx: Ctx, begins: datetime, said: Stretch) -> timedelta | None:
+def length_of(ctx: Ctx, begins: datetime, said: SaidTime) -> timedelta | None:
     """Return how long it takes that begins then at a time of day; None where nothing is said of it."""
     length = _until(ctx, begins, said) if said.end else said.length
     if length is not None and not SHORTEST <= length <= LONGEST:
@@ -52,7 +52,7 @@ def length_of(ctx: Ctx, begins: datetime, said: Stretch) -> timedelta | None:
     return length
 
 
-def last_day_of(ctx: Ctx, begins: datetime, said: Stretch) -> date | None:
+def last_day_of(ctx: Ctx, begins: datetime, said: SaidTime) -> date | None:
     """The last of the whole days that begin then; None where nothing is said of it."""
     first, last = local(begins, ctx.user.time_zone).date(), None
     if said.length is not None:
@@ -69,7 +69,7 @@ def last_day_of(ctx: Ctx, begins: datetime, said: Stretch) -> date | None:
     return last
 
 
-def _until(ctx: Ctx, begins: datetime, said: Stretch) -> timedelta:
+def _until(ctx: Ctx, begins: datetime, said: SaidTime) -> timedelta:
     here, clock, literal = local(begins, ctx.user.time_zone), clock_of(said.end), clock_of(said.end, is_literal=True)
     if clock is not None and literal is not None:
         ends = datetime.combine(here.date(), clock, here.tzinfo)
