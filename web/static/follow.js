@@ -12,6 +12,8 @@
   document.addEventListener('turn', () => { isNear = true; alive = performance.now(); });
   new ResizeObserver(() => {
     if (document.getElementById('composer')?.dataset.running === '1') alive = performance.now();
-    if (isNear && performance.now() - alive < 1000 && below() > 0) root.scrollBy({ top: below() + 16, behavior: 'instant' });
+    if (!isNear || performance.now() - alive >= 1000 || below() <= 0) return;
+    root.scrollBy({ top: below() + 16, behavior: 'instant' });
+    top = root.scrollTop; // else a reader who scrolls up before the next frame would not be seen
   }).observe(log);
 }
