@@ -243,7 +243,11 @@ async def sends(house: LivingHouse, *, is_told: bool) -> None:
     await house.rows(CalendarsRepository).set_account(account.id, addresses=ADA, schedules=is_told)
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+# All of them by `make test-full`, every fourth each day: each opens a house and its calendars anew.
+@pytest.mark.parametrize(
+    "name",
+    [name if count % 4 == 0 else pytest.param(name, marks=pytest.mark.full) for count, name in enumerate(REQUESTS)],
+)
 async def test_what_was_asked_for_comes_out_and_nothing_else(
     house: LivingHouse, scripted: ScriptedServer, server: DavServer, name: str
 ) -> None:
