@@ -74,7 +74,7 @@ async def test_what_a_call_acts_on_is_kept_until_it_has_ended_and_not_by_a_later
     assert await calls.keep_target("call-1", {"at": 1}) == {"at": 1}
     assert await calls.keep_target("call-1", {"at": 2}) == {"at": 1}
     await calls.intend("call-1")
-    await calls.finish("call-1", "done", text="Done.")
+    await calls.finish("call-1", "done", text="Done.", is_tainted=False)
     assert await calls.keep_target("call-1", {"at": 3}) == {"at": 3}
     assert await calls.target("call-1") is None
 
