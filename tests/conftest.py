@@ -61,7 +61,7 @@ def _refuse_the_network(event: str, details: tuple[object, ...]) -> None:
 sys.addaudithook(_refuse_the_network)
 
 # Properties have no clock: a slow machine is no fault of what they show. `make test` tries a tenth of the cases.
-CLOCKLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+CLOCKLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 settings.register_profile("whole", CLOCKLESS)
 settings.register_profile("tenth", CLOCKLESS, max_examples=CLOCKLESS.max_examples // 10)
 
