@@ -112,7 +112,7 @@ def rules(draw: Callable[[Any], Any], first: date) -> dict[str, Any]:
 
 
 FIRSTS = st.datetimes(datetime.fromisoformat("2024-06-01"), datetime.fromisoformat("2027-06-01")).map(
-    lambda at: at.replace(second=0, microsecond=0)
+    lambda at: at.replace(second=0, microsecond=0, fold=0)
 )
 SERIES = FIRSTS.flatmap(lambda at: st.tuples(st.just(at), rules(at.date()), st.sampled_from(ZONES)))
 
