@@ -11,21 +11,20 @@ from msgspec.structs import replace
 
 from cortex.base.errors import ToolFailed
 from cortex.base.ids import derived_id
-from cortex.base.record import as_dict
 from cortex.base.zone import local
-from cortex.ports.calendars import Answer, CalendarName, Calendars, Details, Draft, Occasion, Person, Written
+from cortex.ports.calendars import Answer, Calendars, Details, Draft, Occasion, Person, Written
 from cortex.toolkit.appointments import fact, news_of, rhythm_of, rule_of, span_of, timed, when_of
 from cortex.toolkit.contacts import address_of
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.occasions import PAST, MeantTime, calendars_of, meant, moment_of, writable
 from cortex.toolkit.said_times import SaidTime, last_day_of, length_of, parted
+from cortex.toolkit.server_changes import target_of
 from cortex.toolkit.words import counted
 
 TITLE_CHARACTERS = 300
 TEXT_CHARACTERS = 4_000
 GUESTS_MOST = 20
 USUAL = timedelta(hours=1)
-SEEN = "which others here see"
 SENDS_NOTHING = "The server of {name} sends no invitations: nobody would be told. Add it without guests"
 SENDS_NOTHING += ", and say that they have to be told another way."
 NOT_TOLD = "its guests are not told, as the server of {name} sends nothing"
@@ -61,7 +60,7 @@ async def to_add(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
         told += "" if when.is_day else await _beside(ctx, when.at, length)
         often = f", {rhythm}" if rhythm else ""
         fact = f"{draft.title}, {when_of(draft)}{often}, in {there.label}{told}"
-        return _target(written, fact, f"{there.label}: {fact}", there)
+        return target_of(written, fact, f"{there.label}: {fact}", there)
 
     return await ctx.target(ready)
 
@@ -83,7 +82,7 @@ async def to_change(ctx: Ctx, given: Mapping[str, Any]) -> dict[str, Any]:
         told = f"{fact(ctx, found)}{_which(found, all_dates=all_dates)}: {news_of(draft)}{_untold(found, said)}"
         told += beside
         aim = f"{found.calendar.label}: {fact(ctx, found)}{_guests(found, said)}"
-        return _target(written, told, aim, found.calendar)
+        return target_of(written, told, aim, found.calendar)
 
     return await ctx.target(ready)
 
@@ -135,7 +134,7 @@ async def to_remove(
         _must_be_told(found, written, tell_guests=tell_guests)
         told = f"{fact(ctx, found)}{_which(found, all_dates=all_dates)}"
         aim = f"{found.calendar.label}: {told}{_guests(found, said)}"
-        return _target(written, f"{told}{_untold(found, said)}", aim, found.calendar)
+        return target_of(written, f"{told}{_untold(found, said)}", aim, found.calendar)
 
     return await ctx.target(ready)
 
@@ -151,17 +150,11 @@ async def to_answer(ctx: Ctx, appointment: str, answer: Answer, day: date | None
         written = await ctx.use(Calendars).ready_answer(found, answer)
         at, name = fact(ctx, found), found.calendar.label
         if found.calendar.invites:
-            return _target(written, f"{answer}: {at}", f"{said.organizer}: {at}", found.calendar)
+            return target_of(written, f"{answer}: {at}", f"{said.organizer}: {at}", found.calendar)
         untold = f"{said.organizer} is not told, as the server of {name} sends nothing"
-        return _target(written, f"{answer}, in {name}: {at}; {untold}", f"{name}: {at}; {untold}", found.calendar)
+        return target_of(written, f"{answer}, in {name}: {at}; {untold}", f"{name}: {at}; {untold}", found.calendar)
 
     return await ctx.target(ready)
-
-
-def _target(written: Written, fact: str, aim: str, calendar: CalendarName) -> dict[str, Any]:
-    """Return what a call does, as it is kept. `aim`: where to, as the person is asked."""
-    seen = f" ({SEEN})" if calendar.readers else ""
-    return {"written": as_dict(written), "fact": fact, "aim": f"{aim}{seen}"}
 
 
 async def _changed(ctx: Ctx, appointment: str, day: date | None, *, tell_guests: bool) -> tuple[Occasion, Details]:

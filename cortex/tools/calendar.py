@@ -9,20 +9,18 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Annotated, Any
 
-from msgspec import convert
-from msgspec.structs import replace
 from pydantic import Field
 
-from cortex.base.errors import Conflict, ToolFailed
-from cortex.base.record import as_dict
+from cortex.base.errors import ToolFailed
 from cortex.base.zone import day_begins
-from cortex.ports.calendars import Answer, Calendars, Details, Occasion, Written
+from cortex.ports.calendars import Answer, Calendars, Details, Occasion
 from cortex.ports.loop import Readers
-from cortex.toolkit.appointment_changes import SEEN, to_add, to_answer, to_change, to_remove
+from cortex.toolkit.appointment_changes import to_add, to_answer, to_change, to_remove
 from cortex.toolkit.appointments import free_times, line, said_of, span
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
 from cortex.toolkit.occasions import LOOKED, calendars_of, meant, named, today, writable
+from cortex.toolkit.server_changes import make, readers_of, take_back
 from cortex.toolkit.spec import Output, Risk
 from cortex.toolkit.words import counted
 
@@ -128,13 +126,11 @@ def _to(arguments: Mapping[str, Any]) -> str:
 
 async def _read_there(ctx: Ctx, calendar: str = "", **_: Any) -> list[Readers]:
     """Return who else of the household reads the calendar that is written to."""
-    found = writable(await calendars_of(ctx), calendar)
-    return [Readers(key=found.readers, words=f"{found.name}, {SEEN}")] if found.readers else []
+    return readers_of(writable(await calendars_of(ctx), calendar))
 
 
 async def _read_of(ctx: Ctx, appointment: str, day: date | None = None, **_: Any) -> list[Readers]:
-    shown = (await meant(ctx, appointment, day)).calendar
-    return [Readers(key=shown.readers, words=f"{shown.name}, {SEEN}")] if shown.readers else []
+    return readers_of((await meant(ctx, appointment, day)).calendar)
 
 
 async def _where_added(ctx: Ctx, **given: Any) -> str:
@@ -272,18 +268,8 @@ async def calendar_answer(ctx: Ctx, appointment: str, answer: Answer, day: date 
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
     """Have an appointment as it was. Conflict when it changed since."""
-    written = convert((before or {})["written"], Written)
-    version = await ctx.use(Calendars).put_back(written, expected)
-    back = replace(written, data=written.before, before=written.data, etag=expected, stamp="")
-    ctx.leave_redo(target=target, before={"written": as_dict(back)}, expected=version)
-    return f"As it was before: {target}"
+    return await take_back(ctx, ctx.use(Calendars), target, before, expected)
 
 
 async def _written(ctx: Ctx, target: dict[str, Any], said: str, label: str) -> str:
-    written, fact = convert(target["written"], Written), str(target["fact"])
-    try:
-        version = await ctx.use(Calendars).write(written)
-    except Conflict as error:
-        raise ToolFailed(f"{error.message} Look at it again first.") from error
-    ctx.leave_undo(target=fact, before={"written": as_dict(written)}, expected=version, label=label)
-    return f"{said}: {fact}"
+    return await make(ctx, ctx.use(Calendars), target, said, label)

@@ -9,12 +9,8 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from msgspec import convert
-from msgspec.structs import replace
-
-from cortex.base.errors import Conflict, ToolFailed
+from cortex.base.errors import ToolFailed
 from cortex.base.ids import derived_id, short
-from cortex.base.record import as_dict
 from cortex.base.zone import local
 from cortex.ports.calendars import Written
 from cortex.ports.contacts import Contact, ContactBook, ContactDraft, Contacts, ContactValue
@@ -22,6 +18,7 @@ from cortex.ports.loop import Readers
 from cortex.toolkit.contacts import ADDRESS, books_of, meant, writable
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool
+from cortex.toolkit.server_changes import make, readers_of, take_back, target_of
 from cortex.toolkit.spec import Output
 from cortex.toolkit.words import counted
 
@@ -32,7 +29,6 @@ ROLES = {"orchestrator": ("contacts",)}
 TESTED = "Radicale and Xandikos, the real servers"
 SHOWN, NOTE_CHARACTERS = 8, 300
 NAME_CHARACTERS, VALUE_CHARACTERS, TEXT_CHARACTERS = 200, 300, 2_000
-SEEN = "which others here see"
 DAYS_MOST = 366
 _NUMBER = re.compile(r"[+\d][\d\s()/.-]*")
 
@@ -78,13 +74,11 @@ async def _birthdays(ctx: Ctx, days: int) -> Output:
 
 
 async def _readers(ctx: Ctx, **_: Any) -> list[Readers]:
-    found = writable(await books_of(ctx))
-    return [Readers(key=found.readers, words=f"{found.name}, {SEEN}")] if found.readers else []
+    return readers_of(writable(await books_of(ctx)))
 
 
 async def _readers_of(ctx: Ctx, contact: str, **_: Any) -> list[Readers]:
-    found = (await meant(ctx, contact)).book
-    return [Readers(key=found.readers, words=f"{found.name}, {SEEN}")] if found.readers else []
+    return readers_of((await meant(ctx, contact)).book)
 
 
 async def _to_add(ctx: Ctx, given: dict[str, Any]) -> dict[str, Any]:
@@ -232,30 +226,16 @@ async def contact_remove(ctx: Ctx, contact: str) -> str:
 
 async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: str) -> str:
     """Have a contact as it was. Conflict when it changed since."""
-    written = convert((before or {})["written"], Written)
-    version = await ctx.use(Contacts).put_back(written, expected)
-    back = replace(written, data=written.before, before=written.data, etag=expected, stamp="")
-    ctx.leave_redo(target=target, before={"written": as_dict(back)}, expected=version)
-    return f"As it was before: {target}"
+    return await take_back(ctx, ctx.use(Contacts), target, before, expected)
 
 
 async def _written(ctx: Ctx, target: dict[str, Any], said: str, label: str) -> str:
-    written, fact = convert(target["written"], Written), str(target["fact"])
-    try:
-        version = await ctx.use(Contacts).write(written)
-    except Conflict as error:
-        raise ToolFailed(f"{error.message} Look it up again first.") from error
-    ctx.leave_undo(target=fact, before={"written": as_dict(written)}, expected=version, label=label)
-    return f"{said}: {fact}"
+    return await make(ctx, ctx.use(Contacts), target, said, label)
 
 
 def _target(written: Written, fact: str, book: ContactBook, shown: str = "") -> dict[str, Any]:
-    """Return what a call does, as it is kept.
-
-    `fact`: for the model, in words of the call itself; `aim`: for the person, with the name as it stands in the card.
-    """
-    seen = f" ({SEEN})" if book.readers else ""
-    return {"written": as_dict(written), "fact": fact, "aim": f"{book.label}: {shown or fact}{seen}"}
+    """Return what a call does. `fact`: in words of the call itself; `shown`: with the name as it stands in the card."""
+    return target_of(written, fact, f"{book.label}: {shown or fact}", book)
 
 
 def _said(one: Contact, *, is_whole: bool) -> str:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from cortex.base.clock import Clock
 from cortex.base.crypto import Vault
-from cortex.base.errors import ConfigError, Conflict, UserError
+from cortex.base.errors import ConfigError, Conflict, ServiceDown, UserError
 from cortex.base.ids import new_id
 from cortex.base.user import User
 from cortex.integrations.dav.server import DavServer, server_at
@@ -120,6 +120,14 @@ class CalendarAccounts(Struct, frozen=True, kw_only=True):
         key = str(json.loads(await asyncio.to_thread(self.vault.unseal, sealed)))
         url, password = (key, "") if account.kind == "ics" else (account.url, key)
         return server_at(url, account.username, password, self.inside())
+
+    async def connection(self, owner_id: str, account_id: str) -> DavConnection:
+        """A connection to the server of an account, which whoever asks for it closes. ServiceDown without its key."""
+        account = await self.db.repository(CalendarsRepository, owner_id).account(account_id)
+        try:
+            return self.connect(await self.server(owner_id, account))
+        except ConfigError as error:
+            raise ServiceDown(error.message) from error
 
     async def set_access(self, user: User, calendar_id: str, access: Access, shared_as: SharedAs) -> None:
         """Say what Cortex may do with a calendar, and what others here see of it. UserError where it is read only."""

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from cortex.base.clock import Clock
-from cortex.base.errors import ConfigError, NotFound, ServiceDown, ToolFailed, UserError
+from cortex.base.errors import NotFound, ToolFailed, UserError
 from cortex.base.record import as_dict
 from cortex.ports.calendars import Answer, CalendarName, Details, Draft, Occasion, Person, Written
 from cortex.ports.foreign import ForeignReader, all_of
-from cortex.services.calendars.accounts import CalendarAccounts, DavConnection
+from cortex.services.calendars.accounts import CalendarAccounts
 from cortex.services.calendars.birthdays import Birthdays
 from cortex.services.calendars.copy import AppointmentRest
 from cortex.services.calendars.sync import CalendarSync
@@ -122,7 +122,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         Conflict where the appointment was changed meanwhile; ServiceDown, unknown, where the answer was lost.
         """
         calendar = await self._calendars.calendar(written.calendar_id)
-        connection = await self._connection(calendar)
+        connection = await self.accounts.connection(self.user_id, calendar.account_id)
         try:
             version = await written_once(connection, written, MEDIA)
             await self.sync.refresh(self.user_id, calendar, connection, written.url)
@@ -133,7 +133,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
     async def put_back(self, written: Written, version: str) -> str:
         """Have it as it was before; the version then. Conflict where it was changed since `version`."""
         calendar = await self._calendars.calendar(written.calendar_id)
-        connection = await self._connection(calendar)
+        connection = await self.accounts.connection(self.user_id, calendar.account_id)
         try:
             back = replace(written, data=written.before, before="", etag=version, stamp="")
             stands = await written_once(connection, back, MEDIA)
@@ -145,7 +145,7 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
     async def _against(self, calendar: CalendarRow, row: AppointmentRow, edit: Mapping[str, object] | None) -> Written:
         """The edit of what stands on the server now; None removes the whole resource."""
         url = urljoin(calendar.url, row.href)
-        connection = await self._connection(calendar)
+        connection = await self.accounts.connection(self.user_id, calendar.account_id)
         try:
             found = await connection.get(url)
         except NotFound:
@@ -194,13 +194,6 @@ class UserCalendars(Struct, frozen=True, kw_only=True):
         if row.access != "write":
             raise ToolFailed(READ_ONLY.format(name=row.name))
         return row
-
-    async def _connection(self, calendar: CalendarRow) -> DavConnection:
-        account = await self._calendars.account(calendar.account_id)
-        try:
-            return self.accounts.connect(await self.accounts.server(self.user_id, account))
-        except ConfigError as error:
-            raise ServiceDown(error.message) from error
 
     async def _own_addresses(self, calendar: CalendarName) -> frozenset[str]:
         if calendar.owner:

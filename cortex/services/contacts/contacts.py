@@ -14,17 +14,16 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from cortex.base.clock import Clock
-from cortex.base.errors import ConfigError, NotFound, ServiceDown, ToolFailed, UserError
+from cortex.base.errors import NotFound, ToolFailed, UserError
 from cortex.base.record import as_dict
 from cortex.ports.calendars import Written
 from cortex.ports.contacts import Contact, ContactBook, ContactDraft
 from cortex.ports.foreign import ForeignReader, all_of
-from cortex.services.calendars.accounts import CalendarAccounts, DavConnection
+from cortex.services.calendars.accounts import CalendarAccounts
 from cortex.services.calendars.sync import Stamps
 from cortex.services.calendars.writes import written_once
 from cortex.services.contacts.copy import contact_of
 from cortex.services.contacts.sync import ContactSync
-from cortex.storage.calendars import CalendarsRepository
 from cortex.storage.contacts import AddressBookRow, AddressBooksRepository, ContactRow, ContactsRepository, SeenBook
 from cortex.storage.db import Database
 from cortex.storage.words import fold
@@ -108,7 +107,7 @@ class UserContacts(Struct, frozen=True, kw_only=True):
         Conflict where the contact was changed meanwhile; ServiceDown, unknown, where the answer was lost.
         """
         book = await self._writable(written.calendar_id)
-        connection = await self._connection(book)
+        connection = await self.accounts.connection(self.user_id, book.account_id)
         try:
             version = await written_once(connection, written, MEDIA)
             await self.sync.refresh(book, connection, written.url)
@@ -126,7 +125,7 @@ class UserContacts(Struct, frozen=True, kw_only=True):
             raise ToolFailed(NOT_YOURS.format(name=contact.book.label))
         book = await self._writable(contact.book.id)
         row = await self._contacts.readable(contact.id, [book.id])
-        connection = await self._connection(book)
+        connection = await self.accounts.connection(self.user_id, book.account_id)
         try:
             found = await connection.get(urljoin(book.url, row.href), most_bytes=2 * CHANGED_BYTES)
         except NotFound:
@@ -157,13 +156,6 @@ class UserContacts(Struct, frozen=True, kw_only=True):
         if row.access != "write":
             raise ToolFailed(READ_ONLY.format(name=row.name))
         return row
-
-    async def _connection(self, book: AddressBookRow) -> DavConnection:
-        account = await self.db.repository(CalendarsRepository, self.user_id).account(book.account_id)
-        try:
-            return self.accounts.connect(await self.accounts.server(self.user_id, account))
-        except ConfigError as error:
-            raise ServiceDown(error.message) from error
 
     async def _by_id(self) -> Mapping[str, ContactBook]:
         return {one.id: one for one in await self.books()}
