@@ -217,16 +217,21 @@ def kill_below(root: int) -> None:
     """Kill what stands below `root` until nothing does; a group kill misses children that left the group.
 
     `root` is stopped, so that it starts nothing meanwhile; killing it is the caller's. Its own children go first,
-    before anything is counted: one of them is the init of a PID namespace, and the kernel ends all of that at once,
-    however fast it multiplies (pid_namespaces(7)).
+    before it is asked what lives: one of them is the init of a PID namespace, and the kernel ends all of that at once,
+    however fast it multiplies (pid_namespaces(7)). What stands below them was listed before: `root` adopts it only
+    where it has asked for that (`landlock.py`). A look that finds only ended ones is not the last: one that ended
+    while we looked has handed its children to `root`, whose own we had read before.
     """
     _send([root], signal.SIGSTOP)
-    _send(children_of(root), signal.SIGKILL)
+    _send(tree_of(root, KILL_AT_ONCE)[1:], signal.SIGKILL)
+    ended: set[int] = set()
     until_s = ticks_s() + KILL_S
     while ticks_s() < until_s:
-        below = [pid for pid in tree_of(root, KILL_AT_ONCE)[1:] if _lives(pid)]
-        if not below:
+        tree = tree_of(root, KILL_AT_ONCE)[1:]
+        below = [pid for pid in tree if _lives(pid)]
+        if not below and ended.issuperset(tree):
             return
+        ended = set(tree).difference(below)
         _send(below, signal.SIGSTOP)
         _send(below, signal.SIGKILL)
         time.sleep(ROUND_S)

@@ -39,16 +39,17 @@ async def _until(file: Path, pid: int) -> str:
 
 
 async def test_children_end_too_wherever_they_went(tmp_path: Path) -> None:
-    far = "setsid sh -c 'echo $$ > far; : > ready; exec sleep 300' &"
+    (tmp_path / "far.sh").write_text("echo $$ > far; setsid sh deep.sh & wait")
+    (tmp_path / "deep.sh").write_text("echo $$ > deep; : > ready; exec sleep 300")
     ended = await run(
-        ["/bin/sh", "-c", f"sleep 300 & echo $! > child; {far} wait"],
+        ["/bin/sh", "-c", "sleep 300 & echo $! > child; setsid sh far.sh & wait"],
         cwd=tmp_path,
         timeout_s=PATIENCE_S,
         env={"PATH": "/usr/bin:/bin"},
         watches=(partial(_until, tmp_path / "ready"),),
     )
     assert ended.killed == "ready is there"
-    for name in ("child", "far"):
+    for name in ("child", "far", "deep"):
         assert not _lives(int((tmp_path / name).read_text()))
 
 
