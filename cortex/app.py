@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -128,11 +129,11 @@ class Cortex(Services):
                     _heed_settings(cortex, relay)
                     await cortex.plugins.categories()  # pages list their channels
                     async with background_tasks(
-                        cortex.accounts.keep_logins(),
-                        cortex.stop_all.watch(),
-                        cortex.integration_clients.sweep(),
-                        cortex.tool_readiness.keep(),
-                        cortex.server_settings.watch(),
+                        cortex.accounts.keep_logins,
+                        cortex.stop_all.watch,
+                        cortex.integration_clients.sweep,
+                        cortex.tool_readiness.keep,
+                        cortex.server_settings.watch,
                     ):
                         yield cortex
             finally:
@@ -177,28 +178,28 @@ async def _running(
                 settings=cortex.settings, backups=cortex.backups, has_users=cortex.accounts.has_users, clock=clock
             )
             async with background_tasks(
-                housekeeping.clean_daily(),
-                cortex.deletions.finish_left(),
-                cortex.document_reading.read_waiting(),
-                cortex.document_reading.look_around(),
-                cortex.accounts.keep_logins(),
-                nightly.keep(),
-                cortex.turn_queue.look_after(engine.take_up_lost),
-                cortex.approval_timer.keep(),
-                cortex.push_keys.prepare(),
-                cortex.outbox.send_due(),
-                cortex.digests.send_digests(),
-                cortex.scheduler.keep_time(),
-                cortex.calendar_watch.run(),
-                cortex.agent_results.deliver_results(),
-                cortex.stop_all.watch(),
-                cortex.server_settings.watch(),
-                cortex.quiet_conversations.read_quiet(),
-                cortex.model_titles.name_chats(),
-                cortex.temporary_chats.erase_idle(),
-                cortex.update_orders.work(),
-                cortex.tool_readiness.keep(),
-                calm_readers.keep_few(cortex.runtime.db.read),
+                housekeeping.clean_daily,
+                cortex.deletions.finish_left,
+                cortex.document_reading.read_waiting,
+                cortex.document_reading.look_around,
+                cortex.accounts.keep_logins,
+                nightly.keep,
+                partial(cortex.turn_queue.look_after, engine.take_up_lost),
+                cortex.approval_timer.keep,
+                cortex.push_keys.prepare,
+                cortex.outbox.send_due,
+                cortex.digests.send_digests,
+                cortex.scheduler.keep_time,
+                cortex.calendar_watch.run,
+                cortex.agent_results.deliver_results,
+                cortex.stop_all.watch,
+                cortex.server_settings.watch,
+                cortex.quiet_conversations.read_quiet,
+                cortex.model_titles.name_chats,
+                cortex.temporary_chats.erase_idle,
+                cortex.update_orders.work,
+                cortex.tool_readiness.keep,
+                partial(calm_readers.keep_few, cortex.runtime.db.read),
             ):
                 yield cortex
         finally:

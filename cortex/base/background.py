@@ -7,24 +7,59 @@ from contextlib import asynccontextmanager
 from threading import Lock
 from typing import TypeVar
 
-AGAIN_S = 5.0
-LOGGER = __name__
+from cortex.base.clock import ticks_s
 
-log = logging.getLogger(LOGGER)
+AGAIN_S = 5.0
+RARELY_S = 600.0
+
+log = logging.getLogger(__name__)
 
 Made = TypeVar("Made")
+Body = Callable[[], Coroutine[None, None, None]]
+
+
+class _Kept:
+    """Work that is begun again when it fails: a little later, and more and more rarely while it fails at once."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self._wait_s = AGAIN_S
+        self._next: asyncio.TimerHandle | None = None
+        self._is_over = False
+        self._begin()
+
+    def stop(self) -> "asyncio.Task[None]":
+        """Begin it no more; what of it may still run."""
+        self._is_over = True
+        if self._next is not None:
+            self._next.cancel()
+        return self._worker
+
+    def _begin(self) -> None:
+        self._begun_s = ticks_s()
+        self._worker = asyncio.create_task(self._body())  # noqa: TID251 - this is the place
+        self._worker.add_done_callback(self._ended)
+
+    def _ended(self, worker: "asyncio.Task[None]") -> None:
+        if worker.cancelled() or (error := worker.exception()) is None:
+            return
+        if self._is_over:
+            log.error("background task failed at its end", exc_info=error)
+            return
+        wait_s = self._wait_s = AGAIN_S if ticks_s() - self._begun_s > RARELY_S else self._wait_s
+        log.error("background task failed, begun again in %g s", wait_s, exc_info=error)
+        self._next = asyncio.get_running_loop().call_later(wait_s, self._begin)
+        self._wait_s = min(2 * wait_s, RARELY_S)
 
 
 @asynccontextmanager
-async def background_tasks(*bodies: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run them until the block ends; one that fails before is told in the log at once and takes nothing with it."""
-    workers = [asyncio.create_task(body) for body in bodies]  # noqa: TID251 - this is the place
-    for worker in workers:
-        worker.add_done_callback(_log_failure)
+async def background_tasks(*bodies: Body) -> AsyncIterator[None]:
+    """Run them until the block ends. One that fails takes nothing with it: it is told in the log and begun again."""
+    kept = [_Kept(body) for body in bodies]
     try:
         yield
     finally:
-        await _end(workers)
+        await _end([one.stop() for one in kept])
 
 
 async def handed(make: Callable[[], Made], let_go: Callable[[Made], object]) -> Made:
@@ -65,8 +100,3 @@ async def _end(workers: Collection["asyncio.Task[None]"]) -> None:
             cancelled = error
     if cancelled is not None:
         raise cancelled
-
-
-def _log_failure(worker: "asyncio.Task[None]") -> None:
-    if not worker.cancelled() and worker.exception() is not None:
-        log.error("background task failed", exc_info=worker.exception())

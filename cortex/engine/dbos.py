@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from contextvars import Context
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -154,11 +155,11 @@ class Engine:
             self._calming = later(EAGER_S, dbos_patches.poll_rarely, instance, self._poll_s)
         sweep = pruning.StepSweep(self._database)
         looks = [
-            repeat("cancelled runs", self._stop_cancelled, CANCEL_POLL_S),
-            repeat("runs that ended", sweep.look, SWEEP_S),
+            partial(repeat, "cancelled runs", self._stop_cancelled, CANCEL_POLL_S),
+            partial(repeat, "runs that ended", sweep.look, SWEEP_S),
         ]
         if self._recovery is not None:
-            looks.append(repeat("the runs of dead processes", self._recovery.look, RECOVERY_POLL_S))
+            looks.append(partial(repeat, "the runs of dead processes", self._recovery.look, RECOVERY_POLL_S))
         await self._looks.enter_async_context(background_tasks(*looks))
 
     async def close(self, grace_s: float = 5.0) -> None:

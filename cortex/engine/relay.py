@@ -289,7 +289,7 @@ async def relayed(url: str) -> AsyncIterator[RelayHub]:
     relay = RelayHub()
     wire = wires.NotifyConnection(url, relay.heard, relay.listens)
     relay.line = wire
-    async with background_tasks(wire.listen(), wire.speak(), relay.flush(), relay.renew(), relay.republish_lost()):
+    async with background_tasks(wire.listen, wire.speak, relay.flush, relay.renew, relay.republish_lost):
         try:
             yield relay
         finally:

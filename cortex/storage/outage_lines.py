@@ -12,7 +12,6 @@ from threading import Lock
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from cortex.base.background import LOGGER as BACKGROUND
 from cortex.base.clock import ticks_s
 from cortex.base.errors import DatabaseUnavailable, chain
 from cortex.base.outages import Outages
@@ -93,8 +92,6 @@ class OutageLines(logging.Filter):
 
 
 def _is_about_an_outage(record: logging.LogRecord) -> bool:
-    if record.name == BACKGROUND:  # that something has ended for good is no repetition
-        return False
     given = record.args if isinstance(record.args, tuple) else ()
     raised = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
     if any(_is_away(error) for error in (*given, raised) if isinstance(error, BaseException)):

@@ -1,5 +1,6 @@
 import asyncio
 import logging
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from threading import Event
@@ -21,7 +22,7 @@ async def test_what_runs_beside_a_block_ends_with_it() -> None:
             await asyncio.sleep(0)
             ended.append(name)
 
-    async with background_tasks(forever("a"), forever("b")):
+    async with background_tasks(partial(forever, "a"), partial(forever, "b")):
         await asyncio.sleep(0)
         assert ended == []
     assert sorted(ended) == ["a", "b"]
@@ -32,9 +33,48 @@ async def test_a_failure_is_told_and_the_block_goes_on(caplog: pytest.LogCapture
         raise RuntimeError("out of cheese")
 
     with caplog.at_level(logging.ERROR):
-        async with asyncio.timeout(PATIENCE_S), background_tasks(fails()):
+        async with asyncio.timeout(PATIENCE_S), background_tasks(fails):
             while "out of cheese" not in caplog.text:  # noqa: ASYNC110 - a log tells nobody
                 await asyncio.sleep(0.01)
+
+
+async def test_what_failed_is_begun_again(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(background, "AGAIN_S", 0.01)
+    begun, works = 0, asyncio.Event()
+
+    async def fails_twice() -> None:
+        nonlocal begun
+        begun += 1
+        if begun < 3:
+            raise RuntimeError("out of cheese")
+        works.set()
+
+    async with asyncio.timeout(PATIENCE_S), background_tasks(fails_twice):
+        await works.wait()
+    assert [line.getMessage() for line in caplog.records] == [
+        "background task failed, begun again in 0.01 s",
+        "background task failed, begun again in 0.02 s",
+    ]
+
+
+async def test_what_failed_is_not_begun_behind_the_block(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(background, "AGAIN_S", 0.01)
+    begun = 0
+
+    async def fails() -> None:
+        nonlocal begun
+        begun += 1
+        raise RuntimeError("out of cheese")
+
+    async with background_tasks(fails):
+        while "begun again" not in caplog.text:  # noqa: ASYNC110 - a log tells nobody
+            await asyncio.sleep(0)
+    later = asyncio.Event()  # timers of one loop go off in the order of their times
+    asyncio.get_running_loop().call_later(0.05, later.set)
+    await later.wait()
+    assert begun == 1
 
 
 class Deaf:
@@ -54,7 +94,7 @@ class Deaf:
 async def test_one_whose_cancel_is_swallowed_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "AGAIN_S", 0.01)
     deaf = Deaf(2)
-    async with background_tasks(deaf.work()):
+    async with background_tasks(deaf.work):
         await asyncio.sleep(0)
     assert deaf.left == 0
 
@@ -66,11 +106,11 @@ async def test_one_below_another_is_not_left_behind_when_that_is_cancelled_again
     deaf, begun = Deaf(5), asyncio.Event()
 
     async def owner() -> None:
-        async with background_tasks(deaf.work()):
+        async with background_tasks(deaf.work):
             begun.set()
             await asyncio.Event().wait()
 
-    async with background_tasks(owner()):
+    async with background_tasks(owner):
         await begun.wait()
     assert deaf.left == 0
 

@@ -63,7 +63,7 @@ async def house(
         for one in made:
             one.line = line
             line.ears.append(one.heard)
-            await running.enter_async_context(background_tasks(one.flush(), one.renew(), one.republish_lost()))
+            await running.enter_async_context(background_tasks(one.flush, one.renew, one.republish_lost))
         yield made
 
 
@@ -135,7 +135,7 @@ async def test_a_long_part_arrives_whole_in_pieces_that_fit(
             bell = await web.changed("c", bell, PATIENCE_S)
             seen.extend(len(one.text) for one in web.open_parts("c"))
 
-    async with background_tasks(follow()):
+    async with background_tasks(follow):
         await until(lambda: web.open_parts("c") == (part(LONG),))
         worker.publish(part(LONG * 2))
         await until(lambda: web.open_parts("c") == (part(LONG * 2),))

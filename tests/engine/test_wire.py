@@ -29,7 +29,7 @@ async def test_what_is_told_is_heard_in_order_after_a_cut_too(
     heard: list[str] = []
     wire = NotifyConnection(url, heard.append, lambda: None)
     many = [f"{number} {'x' * 7000}" for number in range(200)]
-    async with asyncio.timeout(PATIENCE_S), background_tasks(wire.listen(), wire.speak()):
+    async with asyncio.timeout(PATIENCE_S), background_tasks(wire.listen, wire.speak):
         await wire.is_listening.wait()
         for one in many:
             wire.broadcast(one)

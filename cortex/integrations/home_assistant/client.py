@@ -56,7 +56,7 @@ class HomeClient:
     @asynccontextmanager
     async def running(self) -> AsyncIterator["HomeClient"]:
         """Keep it connected, once somebody wants it, until the block ends."""
-        async with background_tasks(self._run()):
+        async with background_tasks(self._run):
             yield self
 
     async def socket(self) -> HomeSocket:

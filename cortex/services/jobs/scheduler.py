@@ -19,15 +19,14 @@ class Scheduler:
     def __init__(self, *, runtime: Runtime, runs: JobRuns, due: DueReminders) -> None:
         self._runtime = runtime
         self._runs = runs
-        self._due = due
         self._alarm = Alarm(runtime.clock, self._pulse, self._is_still)
+        self._alarm.add("job", runs.armed, runs.fire)
+        self._alarm.add("reminder", due.armed, due.fire)
         self._has_open_slots = True
 
     async def keep_time(self) -> None:
         """Until cancelled: fire what is due and look after what runs."""
-        self._alarm.add("job", self._runs.armed, self._runs.fire)
-        self._alarm.add("reminder", self._due.armed, self._due.fire)
-        async with background_tasks(self._runs.look_after_slots()):
+        async with background_tasks(self._runs.look_after_slots):
             await self._alarm.fire_due()
 
     async def _pulse(self, until: datetime) -> frozenset[str]:

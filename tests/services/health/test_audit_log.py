@@ -218,7 +218,7 @@ async def test_admins_are_told_the_head_once_a_week_and_at_once_what_is_wrong(ke
 
 
 async def test_a_restart_is_written_down_with_who_asked_and_why(tmp_path: Path) -> None:
-    async with living_house(tmp_path) as house, background_tasks(house.cortex.restarts.until_due()):
+    async with living_house(tmp_path) as house, background_tasks(house.cortex.restarts.until_due):
         await house.conversation()
         await house.cortex.restarts.ask(house.admin, "a new certificate")
         (row, *_) = await house.cortex.runtime.db.repository(AuditRepository).list()

@@ -70,7 +70,7 @@ async def ringing(*tables: Table) -> AsyncIterator[Alarm]:
     alarm = Alarm()
     for number, table in enumerate(tables):
         alarm.add(f"kind{number}", table.due, table.fire)
-    async with background_tasks(alarm.fire_due()):
+    async with background_tasks(alarm.fire_due):
         await asyncio.sleep(0)
         yield alarm
 
@@ -187,6 +187,6 @@ async def test_one_that_could_not_be_fired_is_fired_again_though_nobody_wrote_an
     table.put("stubborn", timedelta())
     alarm = Alarm(is_still=table.still)
     alarm.add("kind", table.due, table.fire)
-    async with background_tasks(alarm.fire_due()):
+    async with background_tasks(alarm.fire_due):
         await until(table, 1)
     assert table.failures == 0

@@ -56,7 +56,7 @@ class NoticesWorld(Services):
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
         """While the outbox is at work."""
-        async with background_tasks(self.outbox.send_due()):
+        async with background_tasks(self.outbox.send_due):
             yield
 
     async def login(self, user: User = ADA, id: str = "login-1") -> LoginView:

@@ -194,7 +194,7 @@ async def test_tools_are_indexed_once_somebody_lives_here_and_again_when_many_ca
             runtime=house.runtime, accounts=house.accounts, tools=tools, sleep=sleep,
             load_ahead=lambda: loaded.append(True),
         )  # fmt: skip
-        async with background_tasks(keeping.keep()), asyncio.timeout(PATIENCE_S):
+        async with background_tasks(keeping.keep), asyncio.timeout(PATIENCE_S):
             await indexing.begun.wait()
             before = (await planned(tools)).plan
             indexing.begun.clear()
@@ -231,7 +231,7 @@ async def test_what_cannot_be_made_ready_is_tried_again_and_told_once(
             runtime=house.runtime, accounts=house.accounts, tools=tools, sleep=sleep,
             load_ahead=ready,
         )  # fmt: skip
-        async with background_tasks(keeping.keep()), asyncio.timeout(PATIENCE_S):
+        async with background_tasks(keeping.keep), asyncio.timeout(PATIENCE_S):
             await loaded.wait()
             assert tools.is_ready
     told = [each.getMessage() for each in caplog.records if "tools are not ready" in each.getMessage()]

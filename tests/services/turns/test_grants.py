@@ -63,7 +63,7 @@ async def house(tmp_path: Path) -> AsyncIterator[LivingHouse]:
     async with living_house(tmp_path / "home") as opened:
         home = Homes(tmp_path / "home").home_of(opened.admin.id)
         await home.write(f"roles/{ROLE}.md", "---\ntools: [all]\n---\nYou may do all.\n")
-        async with background_tasks(opened.cortex.restarts.until_due()):  # somebody serves it
+        async with background_tasks(opened.cortex.restarts.until_due):  # somebody serves it
             yield opened
 
 
