@@ -191,6 +191,7 @@ async def _running(
                 cortex.digests.send_digests,
                 cortex.scheduler.keep_time,
                 cortex.calendar_watch.run,
+                cortex.mail_watch.run,
                 cortex.agent_results.deliver_results,
                 cortex.stop_all.watch,
                 cortex.server_settings.watch,

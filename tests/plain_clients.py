@@ -1,6 +1,6 @@
 """Clients of tools in memory, faithful to their ports, where what they stand for leaves the machine or is not built."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
@@ -167,12 +167,14 @@ class Letters:
     """Mail and Talk at once: sends as often as it is told to."""
 
     sent: list[str] = field(default_factory=list)
+    threads: list[Mapping[str, str]] = field(default_factory=list, compare=False)
 
     async def own_address(self) -> str:
         return "ann@example.org"
 
-    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str, thread: Mapping[str, str]) -> None:
         self.sent.append(text)
+        self.threads.append(thread)
 
     async def rooms(self) -> Sequence[Room]:
         return (Room(token="t1", name="Family", unread=0),)

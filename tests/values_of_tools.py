@@ -8,13 +8,16 @@ from cortex.toolkit.spec import Tool
 
 PLACE = "http://a.example/x"
 INVITATION = "http://a.example/invitation"
-_FIT = {  # else they cannot run
+_FIT: dict[str, dict[str, Any]] = {  # else they cannot run
     "calendar_add": {"when": "2099-12-01"},
     "calendar_answer": {"appointment": INVITATION},
     "calendar_change": {"title": PLACE},
     "contact_change": {"note": PLACE},
     "cron_add": {"when": "every day at 9"},
     "email_send": {"to": "ann@a.example"},
+    "mail_draft": {"subject": PLACE},
+    "mail_flag": {"mails": [PLACE]},
+    "mail_move": {"mails": [PLACE], "folder": "Archive"},
 }
 _VALUES = {"integer": 1, "number": 1, "boolean": True, "object": {}, "array": []}
 

@@ -50,6 +50,11 @@ class NotificationSettings(BaseSettings):
         "", description="Certificate file to trust in addition to the usual ones, for your own mail server."
     )
 
+    mail_servers: Places = Field((), description="Mail servers (IMAP) in your network: host:port, comma separated.")
+    google_client_id: str = Field("", description="Logins by Google for mail: the client id of your own project.")
+    google_client_secret: str = Field("", repr=False, description="Logins by Google for mail: its client secret.")
+    microsoft_client_id: str = Field("", description="Logins by Microsoft for mail: the id of your own application.")
+
     @field_validator("push_subject")
     @classmethod
     def _contact(cls, value: str) -> str:

@@ -116,8 +116,8 @@ class CalendarServices(Foundation):
         return cast("JobAppointments", made)
 
     @property
-    def calendar_ports(self) -> Mapping[type[Any], Callable[[str], Any]]:
-        """Return what tools open of it for a user."""
+    def own_ports(self) -> Mapping[type[Any], Callable[[str], Any]]:
+        """Return what tools open for a user of what people connect for themselves."""
         return {Calendars: self.calendars_of, Contacts: self.contacts_of}
 
     @cached_property

@@ -12,7 +12,7 @@ from cortex.agent.react import LoopPorts
 from cortex.base import scan
 from cortex.base.errors import ConfigError
 from cortex.base.model import ModelEntry
-from cortex.compose.calendars import CalendarServices
+from cortex.compose.mail import MailServices
 from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, JournalPlace, Journals
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
@@ -78,7 +78,7 @@ from cortex.storage.calls import CallsRepository
 from cortex.toolkit.spec import Category
 
 
-class TurnServices(CalendarServices):
+class TurnServices(MailServices):
     """From a message to its answer."""
 
     @cached_property
@@ -140,7 +140,7 @@ class TurnServices(CalendarServices):
         found[FrontMatters] = self.skill_files.heads
         found[Reminders] = self.reminders.for_user
         found[Housemates] = self.reminders.for_user
-        found |= self.calendar_ports
+        found |= self.own_ports
         found[Jobs] = lambda user_id: UserJobs(
             runtime=self.runtime, timings=timings, user_id=user_id, appointments_of=self.job_appointments
         )

@@ -1,13 +1,13 @@
 """A mail as bytes: plain text and the few headers that it needs, none of which can hold a second line. Pure."""
 
-import email.policy
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from email.message import EmailMessage
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from cortex.base.mail_ids import POLICY, ids_in
 from cortex.notify.words import clean, cut, label, link, one_line, shown
 from cortex.ports.channels import Notice
 
@@ -19,7 +19,7 @@ class Letter(Struct, frozen=True, kw_only=True):
     """A mail. `id`: the same for a second try, and so is its Message-ID, by which mailboxes know a double.
 
     `reply_to`: who is meant by an answer, or "". `is_automatic`: nobody wrote it, so that no holiday answer comes
-    back (RFC 3834). `is_urgent`: mail programs mark it (RFC 2156).
+    back (RFC 3834). `is_urgent`: mail programs mark it (RFC 2156). `thread`: In-Reply-To and References of an answer.
     """
 
     id: str
@@ -29,6 +29,7 @@ class Letter(Struct, frozen=True, kw_only=True):
     reply_to: str = ""
     is_automatic: bool = False
     is_urgent: bool = False
+    thread: Mapping[str, str] = field(default_factory=dict)
 
 
 def of_notice(notice: Notice, to: str, site: str) -> Letter:
@@ -42,7 +43,7 @@ def of_notice(notice: Notice, to: str, site: str) -> Letter:
 
 def written(letter: Letter, sender: str, at: datetime) -> bytes:
     """The mail as it goes over the line: ASCII, CRLF, text in quoted-printable."""
-    message = EmailMessage(policy=email.policy.SMTP)
+    message = EmailMessage(policy=POLICY)
     message["From"] = f"Cortex <{sender}>"
     message["To"] = ", ".join(letter.to)
     if letter.reply_to:
@@ -50,6 +51,9 @@ def written(letter: Letter, sender: str, at: datetime) -> bytes:
     message["Subject"] = cut(one_line(letter.subject), SUBJECT_BYTES)
     message["Date"] = at
     message["Message-ID"] = message_id(letter.id, sender)
+    for name in ("In-Reply-To", "References"):
+        if ids := ids_in(letter.thread.get(name, "")):
+            message[name] = " ".join(ids)
     if letter.is_automatic:
         message["Auto-Submitted"] = "auto-generated"
     if letter.is_urgent:

@@ -48,8 +48,11 @@ class Mail(Protocol):
         """The user's own address, or "" when none is set."""
         ...
 
-    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
-        """Hand the mail to the server; ToolFailed says what the server refused."""
+    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str, thread: Mapping[str, str]) -> None:
+        """Hand the mail to the server; ToolFailed says what the server refused.
+
+        `thread`: In-Reply-To and References of an answer, nothing for a mail that answers none.
+        """
         ...
 
 

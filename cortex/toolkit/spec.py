@@ -13,7 +13,9 @@ from cortex.toolkit.words import Words
 Risk = Literal["low", "medium", "high"]
 Policy = Literal["core", "deferred"]
 Effect = Literal["read", "write"]
-OUTSIDE = frozenset({"CodingAgent", "Mail", "Talk", "Web", "WebSearch"})  # ports that lead out of this server
+OUTSIDE = frozenset(
+    {"CodingAgent", "Mail", "Mailboxes", "Talk", "Web", "WebSearch"}
+)  # ports that lead out of this server
 RiskOf = Callable[[Mapping[str, Any]], Risk]  # Any: arguments, as pydantic has checked them
 SendsTo = Callable[[Mapping[str, Any]], str]
 Aim = Callable[..., Awaitable[str]]  # called as the tool's function is

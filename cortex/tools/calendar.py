@@ -13,7 +13,7 @@ from pydantic import Field
 
 from cortex.base.errors import ToolFailed
 from cortex.base.zone import day_begins
-from cortex.ports.calendars import Answer, Calendars, Details, Occasion
+from cortex.ports.calendars import Answer, Calendars, Details, Occasion, Written
 from cortex.ports.loop import Readers
 from cortex.toolkit.appointment_changes import to_add, to_answer, to_change, to_remove
 from cortex.toolkit.appointments import free_times, line, said_of, span
@@ -272,4 +272,4 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
 
 
 async def _written(ctx: Ctx, target: dict[str, Any], said: str, label: str) -> str:
-    return await make(ctx, ctx.use(Calendars), target, said, label)
+    return await make(ctx, ctx.use(Calendars), Written, target, said, label)

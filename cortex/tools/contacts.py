@@ -230,7 +230,7 @@ async def undo(ctx: Ctx, target: str, before: dict[str, Any] | None, expected: s
 
 
 async def _written(ctx: Ctx, target: dict[str, Any], said: str, label: str) -> str:
-    return await make(ctx, ctx.use(Contacts), target, said, label)
+    return await make(ctx, ctx.use(Contacts), Written, target, said, label)
 
 
 def _target(written: Written, fact: str, book: ContactBook, shown: str = "") -> dict[str, Any]:

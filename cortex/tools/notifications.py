@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.ids import derived_id
 from cortex.base.zone import moment
+from cortex.ports.mail import Mailboxes
 from cortex.ports.outgoing import Mail, Post, Push, Room, Talk
 from cortex.toolkit.contacts import ADDRESS, address_of
 from cortex.toolkit.context import Ctx
@@ -91,7 +92,7 @@ async def _address(ctx: Ctx, word: str) -> str:
     return found
 
 
-async def _addressed(ctx: Ctx, to: str, subject: str, text: str) -> str:
+async def _addressed(ctx: Ctx, to: str, **_: object) -> str:
     return ", ".join(await _named(ctx, to)).lower()
 
 
@@ -104,8 +105,20 @@ async def _letter(ctx: Ctx, to: str, subject: str, text: str) -> tuple[list[str]
     return addresses, head, _bounded(text, MAIL_CHARACTERS, "mail")
 
 
-async def _can_mail(ctx: Ctx, to: str, subject: str, text: str) -> None:
+async def _can_mail(ctx: Ctx, to: str, subject: str, text: str, answers: str) -> None:
     await _letter(ctx, to, subject, text)
+    await _thread(ctx, answers)
+
+
+async def _thread(ctx: Ctx, answers: str) -> Mapping[str, str]:
+    """Return what puts an answer into the thread of this mail; ToolFailed where the user has no such mail."""
+    if not answers.strip():
+        return {}
+    ctx.note_private("which mail is answered")
+    try:
+        return (await ctx.use(Mailboxes).reply(answers.strip().removeprefix("#"))).headers
+    except NotFound as error:
+        raise ToolFailed("No mail has this id. mail_search finds ids; leave answers out for a new mail.") from error
 
 
 @tool(
@@ -116,16 +129,18 @@ async def _can_mail(ctx: Ctx, to: str, subject: str, text: str) -> None:
     check=_can_mail,
     aim=_addressed,
 )
-async def email_send(ctx: Ctx, to: str, subject: str, text: str) -> str:
+async def email_send(ctx: Ctx, to: str, subject: str, text: str, answers: str = "") -> str:
     """Send an e-mail.
 
     Args:
         to: Addresses or contacts with commas between; me is the user.
         subject: Its subject.
         text: The mail, plain.
+        answers: Id of the mail that it answers.
     """
     addresses, head, words = await _letter(ctx, to, subject, text)
-    await ctx.use(Mail).send_mail(derived_id(ctx.call_id, "mail"), addresses, head, words)
+    thread = await _thread(ctx, answers)
+    await ctx.use(Mail).send_mail(derived_id(ctx.call_id, "mail"), addresses, head, words, thread)
     return f"Sent to {', '.join(addresses)}."
 
 

@@ -12,11 +12,14 @@ from msgspec.structs import replace
 
 from cortex import tools
 from cortex.agent.execute import Executor
+from cortex.base.errors import NotFound
 from cortex.base.messages import ToolCall
 from cortex.base.turn import Turn
+from cortex.integrations.files import Files
 from cortex.ports.calendars import CalendarName, Calendars, Details, Occasion, Written
 from cortex.ports.contacts import Contacts
 from cortex.ports.loop import ApprovalRequest, CallRecord, Readers, Targets
+from cortex.ports.mail import Mailboxes
 from cortex.ports.outgoing import Room, Talk
 from cortex.ports.schedule import Timings
 from cortex.services.timings import LazyReader
@@ -24,6 +27,7 @@ from cortex.toolkit.registry import Registry
 from cortex.toolkit.spec import Tool
 from tests.plain_book import PlainBook, PlainDesk
 from tests.plain_contacts import PlainContacts, person
+from tests.plain_mail import PlainMail
 from tests.plain_world import TURN
 from tests.tool_world import KeptTargets
 from tests.values_of_tools import INVITATION, PLACE, called
@@ -84,15 +88,26 @@ class OneCalendar:
     ready_new = ready_change = ready_removal = ready_answer = _ready
 
 
+class NoFiles:
+    """And of files: nothing is there yet."""
+
+    async def stat(self, path: str) -> None:
+        raise NotFound(path)
+
+
 class Lookups:
     """What is opened for a lookup; nothing else of a tool runs here."""
 
     def __init__(self) -> None:
+        mailbox = PlainMail()
+        mailbox.hold(PLACE, "x", files={"x.pdf": b"x"})
         self.opened = {
             Targets: KeptTargets(),
             Talk: OneRoom(),
             Calendars: OneCalendar(),
             Contacts: OneContact([person(PLACE)]),
+            Mailboxes: mailbox,
+            Files: NoFiles(),
             Timings: LazyReader(),
         }
 

@@ -176,7 +176,7 @@ async def test_a_line_that_dies_while_the_mail_is_taken_leaves_it_unknown() -> N
         with pytest.raises(DeliveryError, match="sent or not") as caught:
             await mailer(server).send(PLAIN, ADA)
         with pytest.raises(ToolFailed) as failed:
-            await mailer(server).post("c-1", ["bob@example.org"], "Hello", "Text")
+            await mailer(server).post(Letter(id="c-1", to=["bob@example.org"], subject="Hello", text="Text"))
     assert (caught.value.fate, caught.value.is_unknown) == ("later", True)
     assert "Nothing was sent" not in failed.value.message
 
@@ -220,7 +220,10 @@ async def test_a_mail_to_others_names_who_writes_and_who_is_meant_by_an_answer()
     mailbox = Mailbox()
     to = ["bob@example.org", "eve@bücher.example"]
     async with mail_server(mailbox) as server:
-        await mailer(server).post("c-1", to, "Grüße", "Zum Fest:\n.\nalles Gute 🎄", "ada@example.org")
+        letter = Letter(
+            id="c-1", to=to, subject="Grüße", text="Zum Fest:\n.\nalles Gute 🎄", reply_to="ada@example.org"
+        )
+        await mailer(server).post(letter)
     (mail,) = mailbox.mails
     message = read(mail.content)
     assert mail.rcpt_tos == ["bob@example.org", "eve@xn--bcher-kva.example"]
@@ -231,6 +234,25 @@ async def test_a_mail_to_others_names_who_writes_and_who_is_meant_by_an_answer()
     )
     assert message.get_content().replace("\r\n", "\n") == "Zum Fest:\n.\nalles Gute 🎄\n"
     assert "Auto-Submitted" not in message
+    assert "References" not in message
+
+
+async def test_an_answer_names_the_mails_before_it_whole_and_nothing_else() -> None:
+    """Mail programs of companies make ids of 100 characters; a folded one would be none."""
+    long = f"<{'AM0PR01MB' * 12}@eurprd01.prod.example.com>"
+    thread = {
+        "In-Reply-To": long,
+        "References": f"<one@example.org> {long} <no id>\r\nBcc: <all@example.org>",
+        "Bcc": "x",
+    }
+    mailbox = Mailbox()
+    async with mail_server(mailbox) as server:
+        await mailer(server).post(Letter(id="c-1", to=["bob@example.org"], subject="Re: s", text="t", thread=thread))
+    raw = mailbox.mails[0].content
+    assert isinstance(raw, bytes)
+    assert f"In-Reply-To: {long}\r\n".encode() in raw
+    assert f"References: <one@example.org>\r\n {long}\r\n <all@example.org>\r\n".encode() in raw
+    assert b"Bcc" not in raw
 
 
 async def test_a_partial_refusal_says_who_got_it_and_who_did_not() -> None:
@@ -240,11 +262,13 @@ async def test_a_partial_refusal_says_who_got_it_and_who_did_not() -> None:
         with pytest.raises(
             ToolFailed, match=r"Sent to ada@.*, but .* refuses bob@example.org \(550 unknown\)"
         ) as caught:
-            await mailer(server).post("c-1", ["ada@example.org", "bob@example.org"], "Hello", "Text")
+            await mailer(server).post(
+                Letter(id="c-1", to=["ada@example.org", "bob@example.org"], subject="Hello", text="Text")
+            )
         with pytest.raises(ToolFailed, match=r"refuses the recipient bob@example.org: .* Nothing was sent\."):
-            await mailer(server).post("c-2", ["bob@example.org"], "Hello", "Text")
+            await mailer(server).post(Letter(id="c-2", to=["bob@example.org"], subject="Hello", text="Text"))
         with pytest.raises(ToolFailed, match="is no e-mail address"):
-            await mailer(server).post("c-3", ["bob"], "Hello", "Text")
+            await mailer(server).post(Letter(id="c-3", to=["bob"], subject="Hello", text="Text"))
     assert [mail.rcpt_tos for mail in mailbox.mails] == [["ada@example.org"]]
     assert caught.value.is_tainted
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -30,12 +30,12 @@ class Outbox:
     async def own_address(self) -> str:
         return self.own
 
-    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str, thread: Mapping[str, str]) -> None:
         self.got[id] = (tuple(to), subject, text)
 
 
 class DeadOutbox(Outbox):
-    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str, thread: Mapping[str, str]) -> None:
         raise ToolFailed("The mail server refused it: 535 authentication failed.")
 
 

@@ -326,7 +326,7 @@ async def test_a_run_that_waits_in_line_says_so_on_every_page_of_its_job(house: 
     await ada.post(f"/jobs/{job.id}/run")
     (run,) = await house.jobs.history(ada.user, job.id)
     await house.runtime.db.repository(SlotLineRepository).join([run.slot.id])
-    for page in ("", "/runs", "/address", "/lists"):
+    for page in ("", "/runs", "/address", "/mail", "/lists"):
         assert "in line since" in (await ada.get(f"/jobs/{job.id}{page}")).text, page
 
 

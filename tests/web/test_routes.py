@@ -34,6 +34,7 @@ from cortex.storage.deliveries import AllDeliveriesRepository, DeliveriesReposit
 from cortex.storage.devices import ActionLinksRepository, DevicesRepository
 from cortex.storage.home import Home
 from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
+from cortex.storage.mail import MailAccountRow, MailAccountsRepository, MailFolderRow
 from cortex.storage.messages import MessagesRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from cortex.storage.plans import PlansRepository
@@ -132,7 +133,7 @@ OF_THE_HOUSE = {  # these are everybody's
 IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
     "notice_id delivery_id device_id token token_id reminder_id run_id coding_id journal_id entry_id fact_id list_id "
-    "account_id calendar_id appointment_id book_id contact_id change_id person secret "
+    "account_id calendar_id appointment_id book_id contact_id change_id person secret mailbox_id "
     "share_id snippet_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
@@ -348,6 +349,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         "coding_id": "coded:1",
         **await told_things(house, person),
         **await calendar_things(house, user),
+        "mailbox_id": await mailbox(house, user),
         "reminder_id": (await house.reminders.add(user, "dig truffles tomorrow at 9")).id,
         "run_id": await agent_run(house, person, conversation.id, turn_id),
         "case_id": (await db.repository(ToolCasesRepository).add("truffles", "truffler", "admin", (), user.id)).id,
@@ -438,6 +440,22 @@ async def calendar_things(house: Cortex, user: User) -> dict[str, str]:
     return {**ids, **people, "person": user.id, "secret": "feed:nobody"}
 
 
+async def mailbox(house: Cortex, user: User) -> str:
+    """A mailbox in which truffles are spoken of."""
+    now = house.runtime.clock()
+    account = MailAccountRow(
+        id="mail:1", owner_id=user.id, address="dig@truffles.example", host="imap.truffles.example", port=993,
+        security="tls", username="dig", way="password", created_at=now, next_at=now + timedelta(days=1), worked_at=now,
+        failure="", failures=0,
+    )  # fmt: skip
+    folder = MailFolderRow(
+        id="mail:2", owner_id=user.id, account_id=account.id, path="Truffles", name="Truffles", role="", is_read=True,
+        uidvalidity=1, state="", lacking=0, read_at=now,
+    )  # fmt: skip
+    await house.runtime.db.repository(MailAccountsRepository, user.id).add(account, [folder])
+    return account.id
+
+
 async def told_things(house: Cortex, person: Browser) -> dict[str, str]:
     """A notice about truffles with a delivery that failed and a button, and a browser that takes push."""
     user, db = person.user, house.runtime.db
@@ -500,6 +518,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await house.devices.list(user),
         await db.repository(ActionLinksRepository, user.id).get(ids["token"]),
         await house.calendar_accounts.list(user),
+        await house.mail_accounts.list(user),
         await db.repository(AppointmentsRepository, user.id).count(ids["calendar_id"]),
         await db.repository(AddressBooksRepository, user.id).book(ids["book_id"]),
         await db.repository(ContactsRepository, user.id).count([ids["book_id"]]),

@@ -25,4 +25,6 @@ SHARES = {
     "calendar": Share(file_bytes=12 * MB, processor_s=20, wall_s=40.0, lines=2_000, total_bytes=60 * MB),
     "calendar_edit": Share(file_bytes=3 * MB),
     "contacts": Share(file_bytes=30 * MB, processor_s=20, wall_s=40.0, lines=2_000),
+    "mail_heads": Share(file_bytes=20 * MB, processor_s=20, wall_s=40.0, lines=2_000),
+    "mail_text": Share(file_bytes=45 * MB, processor_s=20, wall_s=40.0, total_bytes=64 * MB),
 }

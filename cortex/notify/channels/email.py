@@ -1,6 +1,5 @@
 """E-mail through the one configured server: notices to a person's own address, and mails to others for email_send."""
 
-from collections.abc import Sequence
 from types import ModuleType
 
 from msgspec.structs import replace
@@ -36,19 +35,15 @@ class Email:
         address = ready(self, target).address
         await self._hand_over(of_notice(notice, address, self._context.site))
 
-    async def post(self, id: str, to: Sequence[str], subject: str, text: str, reply_to: str = "") -> None:
-        """Mail it to others; ToolFailed says whom the server refused, and who got it all the same.
-
-        `reply_to`: where answers go, else to the server's own address.
-        """
+    async def post(self, letter: Letter) -> None:
+        """Mail it to others; ToolFailed says whom the server refused, and who got it all the same."""
         try:
-            addresses = [mail_address(address) for address in to]
-            answers = mail_address(reply_to) if reply_to else ""
+            addresses = [mail_address(address) for address in letter.to]
+            answers = mail_address(letter.reply_to) if letter.reply_to else ""
         except ValueError as error:
             raise ToolFailed(f"One of the addresses {error}. Nothing was sent.") from None
         try:
-            letter = Letter(id=id, to=addresses, subject=subject, text=text, reply_to=answers)
-            refused = await self._hand_over(letter)
+            refused = await self._hand_over(replace(letter, to=addresses, reply_to=answers))
         except DeliveryError as error:
             end = "" if error.is_unknown else " Nothing was sent."
             raise ToolFailed(error.message + end, is_tainted=True) from None

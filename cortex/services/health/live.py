@@ -17,6 +17,7 @@ from cortex.services.notices.push_keys import PushKeys
 from cortex.services.runtime import Runtime
 from cortex.storage.calendars import DueCalendarsRepository
 from cortex.storage.figures import EndpointFigures, FiguresRepository
+from cortex.storage.mail import DueMailRepository
 
 LATE_S, TOO_LATE_S = 60.0, 600.0  # a job waits for those ahead of it; minutes are no traffic any more
 LOOKED_BACK = timedelta(hours=24)
@@ -74,6 +75,17 @@ class LiveHealth(Struct, frozen=True, kw_only=True):
             "They see the reason on their page Calendar, Accounts, and can connect it again there.",
         )
 
+    async def mail(self) -> Finding:
+        """Tell whose mail could not be asked for a while; why, they read themselves."""
+        count, people = await self.runtime.db.repository(DueMailRepository).failing()
+        if not people:
+            return good("mail", f"{count or 'No'} mail account{'' if count == 1 else 's'} connected.")
+        return warn(
+            "mail",
+            f"Some mail accounts could not be reached lately. They are of: {', '.join(people)}.",
+            "They see the reason on their page Mail accounts, and can connect it again there.",
+        )
+
     async def push(self) -> Finding:
         """Tell whether pushes can be signed and sent."""
         try:
@@ -117,6 +129,7 @@ CHECKS: tuple[Callable[[LiveHealth], Awaitable[Finding]], ...] = (
     LiveHealth.engine,
     LiveHealth.models,
     LiveHealth.calendars,
+    LiveHealth.mail,
     LiveHealth.push,
     LiveHealth.https,
     LiveHealth.last_error,

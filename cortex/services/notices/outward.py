@@ -4,7 +4,7 @@ A push goes by the outbox like every notice; a mail to others goes out at once, 
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from msgspec import Struct
 from cortex.base.clock import Clock
 from cortex.base.errors import NotFound, ToolFailed, UserError
 from cortex.notify.channels.email import Email
+from cortex.notify.letter import Letter
 from cortex.ports.channels import DeliveryState
 from cortex.ports.outgoing import PushCount
 from cortex.services.notices.addresses import Addresses
@@ -94,10 +95,11 @@ class UserMail(Struct, frozen=True, kw_only=True):
         target = await self.addresses.target(self.user_id, "email")
         return "" if target is None else target.address
 
-    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str) -> None:
+    async def send_mail(self, id: str, to: Sequence[str], subject: str, text: str, thread: Mapping[str, str]) -> None:
         """Hand it over, once; ToolFailed says what the server refused."""
         try:
             channel = cast("Email", await self.addresses.channels.channel("email"))
         except UserError as error:
             raise ToolFailed(error.message) from None
-        await channel.post(id, to, subject, text, reply_to=await self.own_address())
+        own = await self.own_address()
+        await channel.post(Letter(id=id, to=to, subject=subject, text=text, reply_to=own, thread=thread))

@@ -45,6 +45,11 @@ from cortex.storage.schema.integrations import CodingFolderTable as CodingFolder
 from cortex.storage.schema.integrations import CodingRunTable as CodingRunTable
 from cortex.storage.schema.integrations import IntegrationTable as IntegrationTable
 from cortex.storage.schema.integrations import McpToolTable as McpToolTable
+from cortex.storage.schema.mail import MailAccountTable as MailAccountTable
+from cortex.storage.schema.mail import MailFolderTable as MailFolderTable
+from cortex.storage.schema.mail import MailNewsTable as MailNewsTable
+from cortex.storage.schema.mail import MailTable as MailTable
+from cortex.storage.schema.mail import MailTriggerTable as MailTriggerTable
 from cortex.storage.schema.notices import ActionLinkTable as ActionLinkTable
 from cortex.storage.schema.notices import DeliveryTable as DeliveryTable
 from cortex.storage.schema.notices import NoticeTable as NoticeTable

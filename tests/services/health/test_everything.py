@@ -16,6 +16,7 @@ HELD_BACK = {("api_tokens", "digest"), ("hooks", "address"), ("push_devices", "e
 HARMLESS = {
     ("address_books", "token"),
     ("calendar_accounts", "addresses"),
+    ("mail_accounts", "address"),
     ("calendars", "token"),
     ("hooks", "needs_secret"),
     ("rounds", "endpoint"),

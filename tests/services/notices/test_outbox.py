@@ -714,10 +714,10 @@ async def test_a_tools_mail_goes_out_with_the_way_back_to_its_user(
         assert await port.own_address() == ""
         await world.addresses.put(ADA, "email", "ada@example.org")
         assert await port.own_address() == "ada@example.org"
-        await port.send_mail("call-1", ["ben@example.org"], "Late", "I come at 9.")
+        await port.send_mail("call-1", ["ben@example.org"], "Late", "I come at 9.", {})
         mailbox.refusals["eve@example.org"] = "550 no such person"
         with pytest.raises(ToolFailed, match="550 no such person"):
-            await port.send_mail("call-2", ["eve@example.org"], "Late", "I come at 9.")
+            await port.send_mail("call-2", ["eve@example.org"], "Late", "I come at 9.", {})
     (mail,) = mailbox.mails
     assert b"Reply-To: ada@example.org" in (mail.content or b"")
     assert await world.scope.provide(Mail, BOB.id).own_address() == ""

@@ -26,6 +26,7 @@ from cortex.compose.services import Services
 from cortex.engine.hub import LocalHub
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.agents import AllowedFolders, CodingAgent
+from cortex.ports.mail import Mailboxes
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail, Push, Talk
 from cortex.services.calendars.accounts import CalendarAccounts
@@ -40,6 +41,7 @@ from tests.databases import copy_home, every_row, house_settings, is_on_postgres
 from tests.living_house import peopled_home
 from tests.plain_clients import Folders, Letters, MemoryCoder, Phones, PlainMemory
 from tests.plain_dav import PlainDav
+from tests.plain_mail import PlainMail
 from tests.services.turns.admin_turn import admin_turn
 from tests.still_clock import StillClock
 
@@ -198,6 +200,7 @@ class World:
         default_factory=lambda: {
             Memory: PlainMemory(),
             CodingAgent: MemoryCoder(),
+            Mailboxes: PlainMail(),
             AllowedFolders: Folders(),
             Push: Phones(),
             Mail: (letters := Letters()),

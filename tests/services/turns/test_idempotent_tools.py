@@ -22,6 +22,7 @@ from cortex.base.messages import ToolCall
 from cortex.integrations.dav.values import Collection
 from cortex.ports.aether import Journals
 from cortex.ports.agents import Agents
+from cortex.ports.mail import Mailboxes
 from cortex.ports.memory import Memory
 from cortex.ports.outgoing import Mail
 from cortex.ports.schedule import Jobs, Reminders, Timing
@@ -30,6 +31,7 @@ from cortex.storage.accounts import AccountsRepository
 from cortex.storage.calendars import CalendarAccountRow, CalendarsRepository, account_key
 from cortex.storage.contacts import AddressBooksRepository
 from cortex.storage.home import Home
+from cortex.storage.mail import MailAccountRow, MailAccountsRepository
 from cortex.storage.preferences import PreferencesRepository
 from cortex.storage.secrets import SecretsRepository
 from cortex.storage.tasks import TasksRepository
@@ -37,6 +39,7 @@ from cortex.toolkit.page import mark_of
 from tests.dav_servers import event
 from tests.plain_clients import Letters
 from tests.plain_dav import HOME, PEOPLE
+from tests.plain_mail import PlainMail
 from tests.services.turns.cut_calls import REGISTRY, TURN, CutCall, Killed, World, world
 from tests.sharing import share
 
@@ -138,6 +141,21 @@ async def contacts(made: World) -> None:
     await life.calendar_sync.sync(owner, "account-1")
 
 
+async def mailbox(made: World) -> None:
+    """Two mails in a mailbox that the person has connected, one with a file."""
+    held = made.clients[Mailboxes]
+    assert isinstance(held, PlainMail)
+    held.hold("roof", "The roof", files={"plan.pdf": b"%PDF-1"})
+    held.hold("offer", "The offer")
+    now = made.clock()
+    account = MailAccountRow(
+        id="mailbox-1", owner_id=made.user.id, address="ann@example.org", host="imap.example.org", port=993,
+        security="tls", username="ann", way="password", created_at=now, next_at=now, worked_at=now, failure="",
+        failures=0,
+    )  # fmt: skip
+    await made.db.repository(MailAccountsRepository, made.user.id).add(account, [])
+
+
 def page(path: str) -> Prepare:
     """A page with words from outside."""
 
@@ -175,6 +193,10 @@ CASES: dict[str, Case] = SAMPLES | {
         arguments={"path": "list.txt", "text": "two\n# end", "replace": "# end"},
         before=passage,
     ),
+    "mail_draft": Case(arguments={"text": "Fine.", "answers": "roof"}, before=mailbox),
+    "mail_flag": Case(arguments={"mails": ["roof", "offer"], "mark": "read"}, before=mailbox),
+    "mail_move": Case(arguments={"mails": ["roof", "offer"], "folder": "archive"}, before=mailbox),
+    "mail_save": Case(arguments={"mail": "roof"}, before=mailbox),
     "memory_add": Case(arguments={"fact": "Ann eats no fish."}, before=facts),
     "memory_forget": Case(arguments={"fact": "Ann eats nuts"}, before=facts),
     "reminders_clear": Case(before=reminders),
