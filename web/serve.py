@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -162,8 +163,8 @@ async def _serve(settings: Settings, cortex: Cortex, signals: ProcessSignals, *,
         on_end=cortex.streams.end_all_streams,
     )
     app.state.end = server.end
-    looks = [_load_pages(app.state.pages)] if has_account else []
-    looks += [_end_when_due(cortex.restarts, server)] if can_restart else []
+    looks = [partial(_load_pages, app.state.pages)] if has_account else []
+    looks += [partial(_end_when_due, cortex.restarts, server)] if can_restart else []
     with listening, signals.ending(lambda: server.end(is_forced=signals.ends > 1)):
         async with background_tasks(*looks):
             await server.serve(sockets=[listening])
