@@ -192,6 +192,7 @@ async def _running(
                 cortex.scheduler.keep_time,
                 cortex.calendar_watch.run,
                 cortex.mail_watch.run,
+                cortex.messenger_watch.run,
                 cortex.agent_results.deliver_results,
                 cortex.stop_all.watch,
                 cortex.server_settings.watch,

@@ -1,7 +1,7 @@
 """What a conversation's log says: one ordered row per thing that happened. The page is the fold of these rows.
 
 Kinds and payloads (every payload of a turn carries `turn`):
-message      {turn, text, at, mode, is_steer, agent?, attachments?, versions?}   with `agent`: what that run found
+message      {turn, text, at, mode, is_steer, agent?, attachments?, versions?, via?}   agent: of a run, via: a messenger
 steer        {turn, into, round}                        a queued message was taken into the running turn
 turn.start   {turn, role, model, max_rounds, max_rounds_from, is_blind?}   is_blind: of pictures only the names go
 selection    {turn, round, total}                       total: tools that there are; the receipt stands with the plan

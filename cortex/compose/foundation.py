@@ -54,6 +54,7 @@ from cortex.services.notices.channels import Channels, TalkNotices
 from cortex.services.notices.delivery import Delivery
 from cortex.services.notices.devices import DevicesService
 from cortex.services.notices.digests import Digests
+from cortex.services.notices.linked_chats import LinkedNotices
 from cortex.services.notices.notices import Notices
 from cortex.services.notices.outbox import Outbox
 from cortex.services.notices.preferences import NotificationPreferences
@@ -150,7 +151,10 @@ class Foundation(FileServices):
     @cached_property
     def channels(self) -> Channels:
         talk = TalkNotices(clients=lambda: self.integration_clients)  # they stand above: asked for when it is used
-        return Channels(settings=self.settings, keys=self.push_keys, clock=self.runtime.clock, talk=talk)
+        chats = LinkedNotices(db=self.runtime.db, clients=lambda: self.integration_clients)
+        return Channels(
+            settings=self.settings, keys=self.push_keys, clock=self.runtime.clock, talk=talk, messengers=chats
+        )
 
     @cached_property
     def closed_folders(self) -> Sequence[Path]:

@@ -7,7 +7,7 @@ their own: `turn_queue` starts turns and knows nothing of what they do, so agent
 
 from functools import cached_property
 
-from cortex.compose.turns import TurnServices
+from cortex.compose.messengers import MessengerServices
 from cortex.integrations.web import Web
 from cortex.providers import embed
 from cortex.services.accounts.device_links import DeviceLinks
@@ -51,7 +51,7 @@ from cortex.services.workshop.tool_effects import ToolEffects
 from cortex.services.workshop.tool_trials import ToolTrials
 
 
-class Services(TurnServices):
+class Services(MessengerServices):
     """The services over one runtime: what the browser and the command line may call."""
 
     @cached_property

@@ -49,8 +49,10 @@ class ChannelKind(Struct, frozen=True, kw_only=True):
     raises UserError for what is not set up.
 
     `fields`: what a person fills in; () for the one that reaches the devices they added: it is signed with the server's
-    keys and puts the number on the app's icon. `nowhere`: what a person hears who filled in nothing. `lacks`, then
-    `lacks_for` of one account: what must be set up before anything can go this way, "" for nothing.
+    keys and puts the number on the app's icon; and for one that `is_linked`: it goes to the account that its person
+    linked under Account, Messengers, and `lacks_for` says who did not. `nowhere`: what a person hears who filled in
+    nothing. `lacks`, then `lacks_for` of one account: what must be set up before anything can go this way, "" for
+    nothing.
 
     `tested`: what its tests run against, for `docs/channels.md`.
 
@@ -64,6 +66,7 @@ class ChannelKind(Struct, frozen=True, kw_only=True):
     open: Callable[[ChannelContext], Channel]
     tested: str
     fields: tuple[ChannelField, ...] = ()
+    is_linked: bool = False
     offer: str = ""
     nowhere: str = "Not set up: add an address under Notifications."
     lacks: Callable[[Settings], str] = _lacks_nothing
@@ -76,7 +79,7 @@ class ChannelKind(Struct, frozen=True, kw_only=True):
     @property
     def reaches_devices(self) -> bool:
         """Tell whether it goes to the devices that a person added, and has no address."""
-        return not self.fields
+        return not self.fields and not self.is_linked
 
 
 class ChannelRegister:

@@ -10,7 +10,7 @@ from cortex.base.clock import now
 from cortex.base.contact import push_subject
 from cortex.base.record import Veiled
 from cortex.base.settings import Settings
-from cortex.ports.channels import TalkRooms
+from cortex.ports.channels import LinkedChats, TalkRooms
 
 PORTS = {"starttls": 587, "tls": 465, "none": 25}
 # Apple's push service and Mozilla's take no push without a contact whose host has a public name (seen 2026-11). A house
@@ -45,7 +45,8 @@ class ChannelContext(Struct, frozen=True, kw_only=True):
     """The parts of the server that channels need.
 
     `site`: the page's address as people type it, in which every link begins. `hosts`: servers inside the network that
-    notices may go to, all others must be public. `vapid`, `smtp`, `talk`: None where that channel is not set up.
+    notices may go to, all others must be public. `vapid`, `smtp`, `talk`, `messengers`: None where that channel is not
+    set up.
     """
 
     site: str
@@ -53,6 +54,7 @@ class ChannelContext(Struct, frozen=True, kw_only=True):
     vapid: Vapid | None = None
     smtp: SmtpServer | None = None
     talk: TalkRooms | None = None
+    messengers: LinkedChats | None = None
     clock: Callable[[], datetime] = now
     total_s: float = 20.0
 

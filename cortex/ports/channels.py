@@ -90,6 +90,18 @@ class TalkRooms(Protocol):
         ...
 
 
+class LinkedChats(Protocol):
+    """The chats that people linked at messengers, as notification channels reach them."""
+
+    async def lacks(self, messenger: str, user_id: str) -> str:
+        """Return what must be done before anything of this account can go there; "" when nothing."""
+        ...
+
+    async def tell(self, messenger: str, user_id: str, text: str, *, is_silent: bool) -> None:
+        """Send this text there, as it is. DeliveryError."""
+        ...
+
+
 class Channel(Protocol):
     """A way to reach a person, such as web_push or ntfy."""
 

@@ -143,6 +143,11 @@ class ApprovalsRepository(Repository):
         )
         return bool(await self._touched(change.values(notify_at=None), ApprovalTable.id))
 
+    async def told(self, id: str) -> None:
+        """The person has the question before them, wherever that is: they need not be notified of it."""
+        change = self._change(ApprovalTable).where(ApprovalTable.id == id, ApprovalTable.state == "asked")
+        await self.session.execute(change.values(notify_at=None))
+
     async def answer(self, id: str, answer: Literal["allowed", "changed", "denied"], actor: str) -> ApprovalRow:
         """Keep the answer, once; Conflict when there is one already or the time is up.
 

@@ -36,6 +36,7 @@ from cortex.storage.home import Home
 from cortex.storage.integrations import IntegrationRow, IntegrationsRepository
 from cortex.storage.mail import MailAccountRow, MailAccountsRepository, MailFolderRow
 from cortex.storage.messages import MessagesRepository
+from cortex.storage.messengers import LinkRow, MessengersRepository
 from cortex.storage.notices import NoticesRepository, NoticeValues, Way
 from cortex.storage.plans import PlansRepository
 from cortex.storage.shared_lists import SharedListsRepository
@@ -134,7 +135,7 @@ IDS = (
     "cid key task_id job_id name skill role login_id user_id approval_id grant_id undo_id summary_id case_id budget_id "
     "notice_id delivery_id device_id token token_id reminder_id run_id coding_id journal_id entry_id fact_id list_id "
     "account_id calendar_id appointment_id book_id contact_id change_id person secret mailbox_id "
-    "share_id snippet_id"
+    "share_id snippet_id link_id"
 )
 ANY = dict.fromkeys(IDS.split(), "x")
 
@@ -350,6 +351,7 @@ async def things_of(house: Cortex, person: Browser) -> dict[str, str]:
         **await told_things(house, person),
         **await calendar_things(house, user),
         "mailbox_id": await mailbox(house, user),
+        "link_id": await messenger_link(house, user),
         "reminder_id": (await house.reminders.add(user, "dig truffles tomorrow at 9")).id,
         "run_id": await agent_run(house, person, conversation.id, turn_id),
         "case_id": (await db.repository(ToolCasesRepository).add("truffles", "truffler", "admin", (), user.id)).id,
@@ -400,6 +402,15 @@ async def agent_run(house: Cortex, person: Browser, parent_id: str, turn_id: str
             )
         )
     return made.id
+
+
+async def messenger_link(house: Cortex, user: User) -> str:
+    """Their account at a messenger."""
+    row = LinkRow(
+        id="link:1", owner_id=user.id, messenger="telegram", sender="11", chat="11", name="Truffle", created_at=DUG_AT
+    )
+    await house.runtime.db.repository(MessengersRepository, user.id).add_link(row)
+    return row.id
 
 
 async def calendar_things(house: Cortex, user: User) -> dict[str, str]:
@@ -519,6 +530,7 @@ async def state_of(house: Cortex, person: Browser, ids: dict[str, str]) -> list[
         await db.repository(ActionLinksRepository, user.id).get(ids["token"]),
         await house.calendar_accounts.list(user),
         await house.mail_accounts.list(user),
+        await db.repository(MessengersRepository, user.id).links(),
         await db.repository(AppointmentsRepository, user.id).count(ids["calendar_id"]),
         await db.repository(AddressBooksRepository, user.id).book(ids["book_id"]),
         await db.repository(ContactsRepository, user.id).count([ids["book_id"]]),

@@ -1,4 +1,4 @@
-"""My account in seven sections, an address each: me, the look, chats, notifications, keys and apps, my data.
+"""My account in sections, an address each: me, the look, chats, notifications, keys and apps, my data.
 
 How I sign in is in `sign_in.py`. What is changed saves itself: with the script its section comes back with *Saved*,
 without it a button leads back to the section.

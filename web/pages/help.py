@@ -27,6 +27,7 @@ USE = (
     "journals",
     "your-data",
     "home-assistant",
+    "telegram",
     "talk",
 )
 RUN = ("proxies", "models", "local-models", "updating", "commands", "channels", "mcp", "security")

@@ -1,7 +1,7 @@
 """What lets somebody in as a person, and what was allowed in their name: listed for them, and ended after a scare.
 
-Logins, tokens of other programs, devices that show notifications, web addresses of jobs, standing permissions. Ended in
-the transaction of whatever ends them; nothing of it is revived by opening an account again.
+Logins, tokens of other programs, devices that show notifications, web addresses of jobs, standing permissions, accounts
+at messengers. Ended in the transaction of whatever ends them; nothing of it is revived by opening an account again.
 """
 
 from collections import Counter
@@ -17,11 +17,12 @@ from cortex.storage.audit import AuditRepository
 from cortex.storage.db import Opener
 from cortex.storage.devices import ActionLinksRepository, DevicesRepository
 from cortex.storage.hooks import HooksRepository
+from cortex.storage.messengers import MessengersRepository
 from cortex.storage.secrets import SecretsRepository
 from cortex.storage.slots import SlotsRepository
 from cortex.storage.turns import TurnRow, TurnsRepository
 
-CredentialKind = Literal["login", "token", "device", "hook", "grant"]
+CredentialKind = Literal["login", "token", "device", "hook", "grant", "messenger"]
 KINDS: tuple[CredentialKind, ...] = get_args(CredentialKind)
 ENDED = "access was ended"
 WITHDRAWN = "The web address that started it was removed."
@@ -47,12 +48,14 @@ async def credentials_of(repository: Opener) -> Sequence[Credential]:
     devices = await repository(DevicesRepository).list()
     hooks = await repository(HooksRepository).all()
     grants = await repository(GrantsRepository).list()
+    links = await repository(MessengersRepository).links()
     return [
         *(Credential(kind="login", id=one.id, name=one.agent) for one in logins),
         *(Credential(kind="token", id=one.id, name=f"{one.name} …{one.hint}") for one in tokens),
         *(Credential(kind="device", id=one.id, name=one.name) for one in devices),
         *(Credential(kind="hook", id=one.job_id, name=one.name) for one in hooks),
         *(Credential(kind="grant", id=one.id, name=" ".join((one.tool, one.destination)).strip()) for one in grants),
+        *(Credential(kind="messenger", id=one.id, name=one.name) for one in links),
     ]
 
 
@@ -102,4 +105,5 @@ _ENDS: dict[CredentialKind, Callable[[Opener, str], Awaitable[object]]] = {
     "device": lambda repository, id: repository(DevicesRepository).remove(id, ENDED),
     "hook": _end_hook,
     "grant": lambda repository, id: repository(GrantsRepository).revoke(id),
+    "messenger": lambda repository, id: repository(MessengersRepository).remove_link(id),
 }

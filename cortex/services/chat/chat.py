@@ -94,10 +94,12 @@ class Chat(Struct, frozen=True, kw_only=True):
         is_kept: bool = False,
         attached: Sequence[str] = (),
         once: str = "",
+        via: str = "",
     ) -> str:
         """Commit the message and start its turn; the turn's id. `is_tainted`: its words are not the person's own.
 
-        `once`: of whoever sends it; sent again with the same one, the same words are the same message.
+        `once`: of whoever sends it; sent again with the same one, the same words are the same message. `via`: the
+        messenger by which it came, "" for the page.
 
         `attached`: ids of the person's files that go with it; with one it needs no words. NotFound for a foreign one.
         `model`: asked first, "" for the role's; None for the conversation's. `is_kept`: mode, rounds and model, as far
@@ -119,7 +121,7 @@ class Chat(Struct, frozen=True, kw_only=True):
                 await repository(ConversationsRepository).set_role(conversation_id, role)
             message = NewMessage(
                 words=words, is_tainted=is_tainted, id=turn_id, mode=mode, max_rounds=max_rounds, model=model,
-                attachments=files,
+                attachments=files, via=via,
             )  # fmt: skip
             if is_kept:
                 await keep_settings(repository(ConversationsRepository), conversation_id, message)
@@ -158,13 +160,18 @@ class Chat(Struct, frozen=True, kw_only=True):
         row = await self._settled(user, turn_id)
         turns = await self.runtime.db.repository(TurnsRepository, user.id).list(row.conversation_id)
         taken = [turn.text for turn in turns if turn.taken_by == row.id]
-        return await self._replace(user, row, row.text, mode or row.mode, taken, model=model)
+        sent = NewMessage(words=row.text, is_tainted=row.is_tainted, mode=mode or row.mode, model=model)
+        return await self._replace(user, row, sent, taken)
 
-    async def edit(self, user: User, turn_id: str, text: str) -> str:
-        """Say it differently: the new text is sent as another version of the turn."""
+    async def edit(self, user: User, turn_id: str, text: str, *, once: str = "", via: str = "") -> str:
+        """Say it differently: the new text is sent as another version of the turn. `once`, `via`: as they are sent."""
+        id = f"turn:{derived_id('edited', user.id, once)}" if once else ""
+        if once and await self.place_of(user, id):
+            return id
         row = await self._settled(user, turn_id)
         words = checked_words(text, None, has_files=bool(row.attachments))
-        return await self._replace(user, row, words, row.mode)
+        sent = NewMessage(words=words, is_tainted=row.is_tainted, id=id, mode=row.mode, via=via)
+        return await self._replace(user, row, sent)
 
     async def keep_going(self, user: User, turn_id: str) -> str:
         """Give an interrupted turn, or one that ran out of rounds, another one to finish its work."""
@@ -321,16 +328,7 @@ class Chat(Struct, frozen=True, kw_only=True):
     async def _has_model(self, user: User, model: str) -> bool:
         return any(entry.name == model for entry in (await self.models.registry(user)).entries)
 
-    async def _replace(
-        self,
-        user: User,
-        row: TurnRow,
-        text: str,
-        mode: ToolMode,
-        meanwhile: Sequence[str] = (),
-        *,
-        model: str | None = None,
-    ) -> str:
+    async def _replace(self, user: User, row: TurnRow, sent: NewMessage, meanwhile: Sequence[str] = ()) -> str:
         """Send a text as another version of a turn, in one commit; `meanwhile` waits behind it.
 
         What goes out of view has been seen, by a person at least: the new turn counts as having read it.
@@ -346,8 +344,8 @@ class Chat(Struct, frozen=True, kw_only=True):
                 row.conversation_id, [("turn.drop", {"turns": dropped}, None)]
             )
             # Changed words of a job's prompt that a model wrote name no place either: most of them are still its.
-            bare = NewMessage(words="", is_tainted=False, mode=mode, max_rounds=row.max_rounds, model=model)
-            message = replace(bare, words=text, is_tainted=row.is_tainted, reads=reads, attachments=row.attachments)
+            message = replace(sent, max_rounds=row.max_rounds, reads=reads, attachments=row.attachments)
+            bare = NewMessage(words="", is_tainted=False, mode=sent.mode, max_rounds=row.max_rounds, model=sent.model)
             made, is_queued = await store_message(repository, row.conversation_id, message)
             for words in meanwhile:  # none was marked: the turn would not have taken it in
                 await store_message(repository, row.conversation_id, replace(bare, words=words))

@@ -26,7 +26,8 @@ MESSAGE_CHARS_MAX = 32_000
 class NewMessage(Struct, frozen=True, kw_only=True):
     """A message to store. `id`: of its turn, "" for a new one. Mode, rounds and model None: as its conversation has it.
 
-    `reads`: what it counts as having read, besides its attachments. `model` "": the role's.
+    `reads`: what it counts as having read, besides its attachments. `model` "": the role's. `via`: the messenger by
+    which it came, "" for the page.
     """
 
     words: str
@@ -37,6 +38,7 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     model: str | None = None
     reads: Reads = NOTHING_READ
     attachments: tuple[Attachment, ...] = ()
+    via: str = ""
 
 
 async def keep_settings(conversations: ConversationsRepository, conversation_id: str, message: NewMessage) -> None:
@@ -70,7 +72,8 @@ async def store_message(repository: Opener, conversation_id: str, message: NewMe
     is_halted = await repository(HaltsRepository).of(row.owner_id) is not None
     is_queued = is_halted or await repository(TurnsRepository).is_behind(row)
     versions = [version.id for version in await repository(VersionsRepository).of(row)]
-    rows: list[Row] = [message_row(row, is_queued, versions=versions if len(versions) > 1 else ())]
+    shown = versions if len(versions) > 1 else ()
+    rows: list[Row] = [message_row(row, is_queued, versions=shown, via=message.via)]
     if conversation.is_title_auto and not conversation.title and message.words:
         name = title(message.words)
         await repository(ConversationsRepository).rename(

@@ -55,13 +55,18 @@ class DocumentsService(Struct, frozen=True, kw_only=True):
         """Return what one file may have."""
         return self.runtime.settings.upload_mb * MB
 
-    async def give(self, user: User, name: str, source: IO[bytes], size_bytes: int) -> DocumentRow:
-        """Keep a file; UserError where it is too large, over the quota, or of a type that is not taken."""
+    async def give(self, user: User, name: str, source: IO[bytes], size_bytes: int, *, id: str = "") -> DocumentRow:
+        """Keep a file; UserError where it is too large, over the quota, or of a type that is not taken.
+
+        `id`: of whoever may give it again; one that stands under it is handed back.
+        """
         if size_bytes > self.limit_bytes:
             raise UserError(f"The limit for one file is {self.runtime.settings.upload_mb} MB.")
         documents = self.runtime.db.repository(DocumentsRepository, user.id)
+        if id and (known := await documents.named([id])):
+            return known[0]
         self._must_fit(await documents.used_bytes() + size_bytes)
-        id = new_id(self.runtime.clock)
+        id = id or new_id(self.runtime.clock)
         async with self._files(user).receive(id, name, source) as file:
             is_picture = file.media_type in PICTURES
             if is_picture:  # what cannot be read is not kept

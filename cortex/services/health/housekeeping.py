@@ -31,6 +31,7 @@ from cortex.storage.devices import AllActionLinksRepository
 from cortex.storage.facts import AllFactsRepository
 from cortex.storage.home import Homes
 from cortex.storage.jobs import AllJobsRepository
+from cortex.storage.messengers import AllMessengersRepository
 from cortex.storage.notices import AllNoticesRepository, NoticeValues
 from cortex.storage.plans import AllPlansRepository
 from cortex.storage.reminders import AllRemindersRepository
@@ -83,6 +84,7 @@ class Housekeeping(Struct, frozen=True, kw_only=True):
         packed: tuple[str, int] | None = ("", -1)
         while packed:
             packed = await db.repository(AllPlansRepository).pack_older(packed)
+        await db.repository(AllMessengersRepository).prune()
         forgotten = await self.prune(now - RUNS_KEPT)
         if forgotten:
             log.info("housekeeping: deleted the engine's records of %d runs that ended over a day ago", forgotten)

@@ -59,6 +59,12 @@ class IntegrationClients(Struct, frozen=True, kw_only=True):
             raise
         await self._note(kind_name, name, opened, "")
 
+    @asynccontextmanager
+    async def of_server(self, kind_name: str) -> AsyncIterator[Any]:  # Any: its client
+        """The same for what is nobody's own, such as to hear what came in."""
+        async with self.using(kind_name, user_id="") as client:
+            yield client
+
     async def peek(self, kind_name: str, name: str = "", *, user_id: str) -> Any:  # Any: its client
         """The same client for what asks nothing of the system, so that it proves nothing of it. ToolFailed alike."""
         return (await self._open(kind_name, name, user_id)).client
@@ -88,7 +94,7 @@ class IntegrationClients(Struct, frozen=True, kw_only=True):
         if row is None or not row.is_on:
             await self._let_go(kind_name, name)
             raise ToolFailed(kind.setup(is_off=row is not None).text)
-        if not PortRule(people=row.people).has(user_id):
+        if user_id and not PortRule(people=row.people).has(user_id):
             raise ToolFailed(f"{kind.title} is not available to this account.")
         async with self._opening:
             known = self._opened.get((kind_name, name))

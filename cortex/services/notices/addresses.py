@@ -56,11 +56,15 @@ class Addresses(Struct, frozen=True, kw_only=True):
     async def named(self, user_id: str) -> frozenset[ChannelName]:
         """The channels for which this person has an address, and which this server can use."""
         kept = await self.db.repository(SecretsRepository, user_id).names()
-        named = [name for name in self._kinds if ADDRESSES + name in kept]
+        linked = {name for name, kind in self.channels.kinds.items() if kind.is_linked}
+        named = [name for name in self.channels.kinds if name in linked or ADDRESSES + name in kept]
         return frozenset([name for name in named if not await self.channels.lacks_for(user_id, name)])
 
     async def target(self, user_id: str, channel: ChannelName) -> Target | None:
         """The address, None when there is none. ConfigError when it was sealed under another key of the server."""
+        kind = self.channels.kinds.get(channel)
+        if kind is not None and kind.is_linked:
+            return Target(address="", key=user_id)
         sealed = await self.db.repository(SecretsRepository, user_id).get(ADDRESSES + channel)
         return None if sealed is None else Target(**json.loads(await asyncio.to_thread(self.vault.unseal, sealed)))
 

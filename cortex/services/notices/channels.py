@@ -14,7 +14,7 @@ from cortex.base.errors import CortexError, DeliveryError
 from cortex.base.settings import Settings
 from cortex.notify import ChannelKind, ChannelRegister
 from cortex.notify.context import STAND_IN, ChannelContext, Vapid, contact_from, smtp_from
-from cortex.ports.channels import Channel, ChannelName, TalkRooms, Target
+from cortex.ports.channels import Channel, ChannelName, LinkedChats, TalkRooms, Target
 from cortex.services.integrations.clients import IntegrationClients
 from cortex.services.notices.push_keys import PushKeys
 
@@ -28,6 +28,7 @@ class Channels(Struct, frozen=True, kw_only=True):
     keys: PushKeys
     clock: Clock
     talk: TalkRooms | None = None
+    messengers: LinkedChats | None = None
     register: ChannelRegister = field(default_factory=ChannelRegister)
     _open: dict[ChannelName, tuple[ChannelKind, ChannelContext, Channel]] = field(default_factory=dict)
 
@@ -80,13 +81,19 @@ class Channels(Struct, frozen=True, kw_only=True):
             contact = contact_from(self.settings, await self.keys.admin_mails())
         return Vapid(keys=await self.keys.keys(), subject=contact)
 
+    @property
+    def site(self) -> str:
+        """Return the page's address as people type it."""
+        return self.settings.public_url or f"http://{self.settings.page_host}:{self.settings.port}"
+
     def _context(self, vapid: Vapid | None) -> ChannelContext:
         return ChannelContext(
-            site=self.settings.public_url or f"http://{self.settings.page_host}:{self.settings.port}",
+            site=self.site,
             hosts=self.settings.notify_places,
             vapid=vapid,
             smtp=smtp_from(self.settings),
             talk=self.talk,
+            messengers=self.messengers,
             clock=self.clock,
         )
 

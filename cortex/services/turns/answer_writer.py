@@ -21,13 +21,19 @@ Row = tuple[EventKind, dict[str, Any], str | None]
 
 
 def message_row(
-    row: TurnRow, is_queued: bool = False, *, agent: str = "", resumed: str = "", versions: Sequence[str] = ()
+    row: TurnRow,
+    is_queued: bool = False,
+    *,
+    agent: str = "",
+    resumed: str = "",
+    versions: Sequence[str] = (),
+    via: str = "",
 ) -> Row:
     """The log's first word on a turn: the message that it answers, or what the background run `agent` found.
 
     resumed: what the person reads in place of the message of a turn that goes on with a call.
 
-    versions: all turns of its place, where it is not the first there.
+    versions: all turns of its place, where it is not the first there. via: the messenger by which it came.
     """
     payload: dict[str, Any] = {
         "turn": row.id,
@@ -38,7 +44,7 @@ def message_row(
         "ordinal": row.ordinal,
     }
     attachments = [as_dict(each) for each in row.attachments]
-    more = {"agent": agent, "resumed": resumed, "attachments": attachments, "versions": list(versions)}
+    more = {"agent": agent, "resumed": resumed, "attachments": attachments, "versions": list(versions), "via": via}
     return "message", {**payload, **{name: value for name, value in more.items() if value}}, row.id
 
 

@@ -50,6 +50,11 @@ from cortex.storage.schema.mail import MailFolderTable as MailFolderTable
 from cortex.storage.schema.mail import MailNewsTable as MailNewsTable
 from cortex.storage.schema.mail import MailTable as MailTable
 from cortex.storage.schema.mail import MailTriggerTable as MailTriggerTable
+from cortex.storage.schema.messengers import MessengerChatTable as MessengerChatTable
+from cortex.storage.schema.messengers import MessengerGuestTable as MessengerGuestTable
+from cortex.storage.schema.messengers import MessengerInboxTable as MessengerInboxTable
+from cortex.storage.schema.messengers import MessengerLinkTable as MessengerLinkTable
+from cortex.storage.schema.messengers import MessengerPlaceTable as MessengerPlaceTable
 from cortex.storage.schema.notices import ActionLinkTable as ActionLinkTable
 from cortex.storage.schema.notices import DeliveryTable as DeliveryTable
 from cortex.storage.schema.notices import NoticeTable as NoticeTable

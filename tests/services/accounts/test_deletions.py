@@ -29,6 +29,8 @@ EVERYBODYS = {
     "budgets": "limits that an admin set; a person's own go with them",
     "coding_folders": "what an admin gave the coding agent, by whom",
     "counters": "numbers of the server",
+    "messenger_guests": "strangers who wrote, for a day",
+    "messenger_places": "how far what came was stored",
     "server_settings": "settings of the server",
     "halts": "stops in force; a person's own go with them",
     "house_secrets": "the server's own",

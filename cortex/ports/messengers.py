@@ -1,0 +1,126 @@
+"""A messenger that people write to Cortex by: what comes in, what goes out. Filled by clients of integrations' cards.
+
+A client keeps nothing: what came is confirmed by asking for what is behind it, and who is told what is decided by
+`services/messengers`. Text goes out as Markdown; how a messenger draws it is its own matter.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from cortex.base.errors import ServiceDown
+
+IncomingKind = Literal["message", "edit", "press"]
+
+
+class NotSent(ServiceDown):
+    """It surely did not go out, and may be tried again, after `wait_s` seconds. Any other error: nobody knows."""
+
+    def __init__(self, message: str, *, wait_s: float = 0.0) -> None:
+        """Keep the waiting time."""
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class ChatClosed(ServiceDown):
+    """It will never go out: the person blocked Cortex there, left, or deleted the chat."""
+
+
+class RemoteFile(Struct, frozen=True, kw_only=True):
+    """A file that stays there until it is asked for. `is_voice`: spoken to be read as words."""
+
+    id: str
+    name: str
+    size_bytes: int = 0
+    is_voice: bool = False
+
+
+class Incoming(Struct, frozen=True, kw_only=True):
+    """One thing that came. `position`: its number, by which it is known again and which says the order.
+
+    `sender`, `chat`, `message`: ids there. `name`: of the sender, as others see it. `group`: the name of a group's
+    chat, "" for one of their own. `is_addressed`: it speaks to Cortex. `is_forwarded`: its words are another's;
+    `quoted`: words of another that it quotes. `files`: what comes with it; `batch`: those sent at once share it.
+    A press of a button: `press` is its id, `choice` what the button bears.
+    """
+
+    position: int
+    kind: IncomingKind
+    sender: str
+    chat: str
+    message: str = ""
+    name: str = ""
+    group: str = ""
+    is_addressed: bool = True
+    text: str = ""
+    is_forwarded: bool = False
+    quoted: str = ""
+    files: tuple[RemoteFile, ...] = ()
+    batch: str = ""
+    press: str = ""
+    choice: str = ""
+
+
+class Received(Struct, frozen=True, kw_only=True):
+    """The things that came behind a position. `upto`: the last position that was seen, with all that is passed over."""
+
+    items: tuple[Incoming, ...] = ()
+    upto: int
+
+
+class Button(Struct, frozen=True, kw_only=True):
+    """A button below a message: its words, and what a press of it brings back, at most 60 bytes."""
+
+    words: str
+    choice: str
+
+
+class Messenger(Protocol):
+    """The account of Cortex at a messenger. Every request has limits of time and size."""
+
+    @property
+    def handle(self) -> str:
+        """Return the name by which people find it there; "" until it was asked for."""
+        ...
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """Return the groups in which an admin lets it answer."""
+        ...
+
+    async def account(self) -> str:
+        """The id of Cortex's own account there, under which positions count."""
+        ...
+
+    async def receive(self, after: int, wait_s: float) -> Received:
+        """Return what came behind this position, as soon as there is something; all up to it is confirmed thereby."""
+        ...
+
+    def parts(self, markdown: str) -> Sequence[str]:
+        """The text as it goes out, in as many messages as it needs; the same text always gives the same ones."""
+        ...
+
+    async def send(self, chat: str, part: str, *, buttons: Sequence[Button] = (), is_silent: bool = False) -> None:
+        """Send one of `parts`, once. NotSent, ChatClosed; ServiceDown where nobody knows whether it went out."""
+        ...
+
+    async def typing(self, chat: str) -> None:
+        """Show for some seconds that Cortex writes."""
+        ...
+
+    async def settle(self, item: Incoming, words: str, *, is_over: bool) -> None:
+        """Answer a press with these words; with `is_over` the buttons go. One that is too old passes silently."""
+        ...
+
+    async def fetch(self, file: RemoteFile, most_bytes: int) -> bytes:
+        """The file; ToolFailed where it is larger, or gone."""
+        ...
+
+
+class Speech(Protocol):
+    """A service that hears, set up by an admin."""
+
+    async def transcribe(self, sound: bytes, name: str) -> str:
+        """The words of a recording; "" for none. `name`: with the ending of its kind, such as voice.ogg."""
+        ...

@@ -1,0 +1,88 @@
+"""The sentences that people read in a messenger from Cortex itself, and the orders that they can write. Pure."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from cortex.ports.messengers import Incoming
+
+Order = Literal["help", "new", "stop", "model", "last"]
+ORDERS: dict[str, Order] = {
+    "/start": "help",
+    "/help": "help",
+    "/new": "new",
+    "new": "new",
+    "/stop": "stop",
+    "stop": "stop",
+    "/model": "model",
+    "/last": "last",
+}
+HELP = (
+    "Write to Cortex here as on its page; it is the same chat.\n\n"
+    "- /new begins another chat\n"
+    "- /stop ends the answer that is being written\n"
+    "- /model shows the models, /model NAME chooses one\n"
+    "- /last shows the last answer once more"
+)
+NEW = "This is a new chat. The one before stays on the page."
+NOT_RUNNING = "No answer is being written."
+STOPPED = "Stopped."
+NO_ANSWER = "There is no answer in this chat yet."
+NO_CHAT = "Write something first."
+CUT = "Cortex was interrupted while it sent a message. If an answer is missing here, write /last."
+NOT_SHOWN = "A part of the answer cannot be shown here. Open the chat in Cortex."
+NO_VOICE = (
+    "Cortex cannot listen to voice messages yet: no speech service is set up. Write your message, or ask your "
+    "administrator."
+)
+NO_WORDS = "Cortex heard no words in this voice message."
+EARLIER = "This message belongs to an earlier chat. Change it on the page."
+EXPIRED = "Nobody answered in time, so it was not done."
+ALLOWED, DENIED = "Allowed.", "Denied."
+ELSEWHERE = "This can be answered on Cortex's page only."
+NOT_YOURS = "This question is not for you."
+UNKNOWN_BUTTON = "This button does not work any more."
+
+
+def greeting(code: str) -> str:
+    """The line for a stranger."""
+    return (
+        f"This is a private assistant. To use it, log in to its page and enter the code {code[:4]} {code[4:]} under "
+        "Account, Messengers, within ten minutes."
+    )
+
+
+def closed_group(chat: str) -> str:
+    """The line for a group that no admin allowed."""
+    return f"Cortex does not answer in this group. An administrator can allow it under Integrations: its id is {chat}."
+
+
+def order_of(item: Incoming) -> tuple[Order | None, str]:
+    """The order that a message is, and what stands behind it; None for what is said to the model."""
+    if item.is_forwarded or item.quoted or item.files:
+        return None, ""
+    word, _, rest = item.text.strip().partition(" ")
+    word = word.casefold().partition("@")[0]
+    order = ORDERS.get(word)
+    if order is None or (rest.strip() and order != "model"):
+        return None, ""
+    return order, rest.strip()
+
+
+def message_of(item: Incoming) -> tuple[str, bool]:
+    """The words as they are kept, and whether words of others are among them."""
+    text = item.text.strip()
+    if item.is_forwarded:
+        return f"I forward this message of somebody else:\n\n{_quoted(text)}" if text else "", True
+    if item.quoted.strip():
+        return f"{text}\n\nThis answers the message:\n\n{_quoted(item.quoted)}", True
+    return text, False
+
+
+def models(names: Sequence[str], chosen: str) -> str:
+    """The models that there are."""
+    lines = [f"- {name}{' (chosen)' if name == chosen else ''}" for name in names]
+    return "\n".join([*lines, "", "Write /model and a name, or /model usual for the usual one."])
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.strip().splitlines())

@@ -1,0 +1,67 @@
+"""The page on which people link their messengers."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from cortex.app import Cortex
+from tests.services.messengers.messenger_house import ADA as PERSON
+from tests.telegram import TelegramDouble
+from tests.web.conftest import Browser
+
+
+@pytest.fixture
+def bot() -> Iterator[TelegramDouble]:
+    with TelegramDouble() as double:
+        yield double
+
+
+async def test_without_a_messenger_it_says_who_sets_one_up(bob: Browser) -> None:
+    page = (await bob.get("/account/messengers")).text
+    assert "an administrator does it under Integrations" in page
+    assert 'name="code"' not in page
+
+
+async def code(house: Cortex, bot: TelegramDouble) -> str:
+    """The code that the bot sends to whoever writes."""
+    bot.says(PERSON, "hello")
+    await house.messenger_door("telegram").receiver.receive(0)
+    line = await asyncio.to_thread(bot.until, PERSON["id"], "enter the code")
+    found = re.search(r"(\d{4} \d{4})", line["text"])
+    assert found
+    return found[1]
+
+
+async def test_a_code_is_asked_about_linked_and_taken_away(house: Cortex, ada: Browser, bot: TelegramDouble) -> None:
+    saved = await ada.post("/admin/integrations/telegram", **bot.form(), is_new="1")
+    assert saved.status_code < 400
+    assert "answers with a code" in (await ada.get("/account/messengers")).text
+
+    wrong = await ada.post("/account/messengers", code="1234 5678")
+    assert wrong.status_code == 422
+    assert "This code is wrong or too old" in wrong.text
+
+    given = await code(house, bot)
+    asked = (await ada.post("/account/messengers", code=given)).text
+    assert "Ada (@ada_at_home)" in asked
+    assert f'value="{given}"' in asked
+    await ada.post("/account/messengers/link", code=given)
+    page = (await ada.get("/account/messengers")).text
+    assert "linked" in page
+    remove = re.search(r'href="(/account/messengers/[^"]+/remove)"', page)
+    assert remove
+    assert "Remove the link with Ada (@ada_at_home)?" in (await ada.get(remove[1])).text
+    await ada.post(remove[1])
+    assert "answers with a code" in (await ada.get("/account/messengers")).text
+
+
+async def test_a_link_ends_with_everything_else_that_lets_somebody_in(
+    house: Cortex, ada: Browser, bot: TelegramDouble
+) -> None:
+    await ada.post("/admin/integrations/telegram", **bot.form(), is_new="1")
+    await house.messenger_links.link(ada.user, await code(house, bot))
+    assert "Ada (@ada_at_home)" in (await ada.get("/account/sign-in")).text
+    await ada.post("/account/sign-out")
+    assert [one.link for one in await house.messenger_links.list(ada.user)] == [None]
