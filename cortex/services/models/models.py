@@ -5,6 +5,7 @@ offline model stands in only where nothing is configured.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cortex.base.address import PUBLIC, AddressPolicy, named
+from cortex.base.clock import ticks_s
 from cortex.base.crypto import Vault
 from cortex.base.errors import ConfigError, Conflict, NotFound, ProviderError, UserError
 from cortex.base.log import SecretFilter
@@ -50,6 +52,7 @@ from cortex.storage.shared_models import AllSharesRepository
 
 Connect = Callable[[ModelEntry, str | None, AddressPolicy], Provider]
 MOST_MODELS = 50
+LONGEST_S = 3_600.0  # longer than any answer takes, tried again or not
 CHECK_S, SAVE_S = 20.0, 2.0
 LINE = 300  # characters of a test's finding that are kept
 
@@ -99,7 +102,7 @@ class Models:
         self._opening = asyncio.Lock()
         self.crowd = Crowd(local_requests)
         self.learned = LearnedFacts(store=self.store, clock=db.clock)
-        self._replaced: list[Provider] = []  # a turn may be reading from one that learned facts replaced
+        self._replaced: deque[tuple[float, Provider]] = deque()  # since when; a turn may be reading from one
         self.looks = ServerLooks(self.store, look, self.policy)
 
     @property
@@ -182,10 +185,8 @@ class Models:
             # In a thread: the first model of a kind loads its module, and certificates are read.
             provider = await asyncio.to_thread(self._connect, entry, secret, policy)
             self._open[place] = (entry, secret, policy, provider)
-        if known is not None and known[0] != entry and _as_set(known[0]) == _as_set(entry):
-            self._replaced.append(known[3])
-        elif known is not None:
-            await known[3].close()
+        if known is not None:
+            await self._retire(known[3])
         return provider
 
     async def save(self, user: User, values: Mapping[str, Any], previous: str = "") -> ModelEntry:
@@ -336,8 +337,8 @@ class Models:
     async def close(self) -> None:
         """Close every connection."""
         await self.looks.close()
-        opened = [*(one[3] for one in self._open.values()), *self._replaced]
-        self._open, self._replaced = {}, []
+        opened = [*(one[3] for one in self._open.values()), *(one[1] for one in self._replaced)]
+        self._open, self._replaced = {}, deque()
         for provider in opened:
             await provider.close()
 
@@ -373,12 +374,14 @@ class Models:
     async def _let_go(self, user_id: str, name: str) -> None:
         known = self._open.pop((user_id, name), None)
         if known is not None:
-            await known[3].close()
+            await self._retire(known[3])
 
-
-def _as_set(entry: ModelEntry) -> tuple[str, ...]:
-    """Return what of a model no learned fact changes: where it is."""
-    return entry.provider, entry.model, entry.base_url, entry.ca, entry.secret
+    async def _retire(self, provider: Provider) -> None:
+        """Close it once no answer can come by it any more: a change of settings cuts none off that is under way."""
+        now_s = ticks_s()
+        self._replaced.append((now_s, provider))
+        while now_s - self._replaced[0][0] > LONGEST_S:
+            await self._replaced.popleft()[1].close()
 
 
 def _named(file: RegistryFile, name: str) -> FileModel:

@@ -1,5 +1,6 @@
 """The model registry through its one door, with the real database, home, vault and wire."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -123,6 +124,27 @@ async def test_a_stored_key_is_not_sent_to_another_place(place: Place, admin: Us
     await place.models.save(admin, {**moved, "forget_key": True}, "scripted")
     assert (await place.models.registry(admin)).with_key == frozenset()
     assert await place.db.repository(SecretsRepository, admin.id).names() == []
+
+
+@pytest.mark.parametrize("change", ["saved", "moved", "tested", "removed"])
+async def test_what_an_admin_changes_cuts_no_answer_off(
+    place: Place, admin: User, scripted: ScriptedServer, change: str
+) -> None:
+    await place.models.save(admin, form(scripted))
+    scripted.fail(Fault(kind="pause", after_bytes=100))
+    asked = asyncio.create_task(talk(place, admin, "scripted"))
+    await asyncio.to_thread(scripted.wait_for, 1)
+    match change:
+        case "saved":
+            await place.models.save(admin, form(scripted, context_tokens="20000"), "scripted")
+        case "moved":
+            await place.models.save(admin, form(scripted, model="scripted-2"), "scripted")
+        case "tested":
+            await place.models.test_saved(admin, "scripted")
+        case _:
+            await place.models.remove(admin, "scripted")
+    scripted.go_on(100)
+    assert (await asked).message.text == "You said: hello"
 
 
 async def test_a_change_keeps_the_key_and_the_chains(place: Place, admin: User, scripted: ScriptedServer) -> None:
