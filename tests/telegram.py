@@ -7,6 +7,7 @@ more than so many messages at a time (429, where a test asks for it). Updates ar
 asked for; `allowed_updates` is remembered.
 
 `cut`: what to do with the next requests of a method: "before" breaks the line ahead of the effect, "after" behind it.
+`dies`: called with each line that is cut: who asked may not live to see it.
 `is_away`: no request is answered. `faults`: answers to the next requests of a method.
 """
 
@@ -14,6 +15,7 @@ import json
 import re
 import threading
 from collections import defaultdict, deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -42,6 +44,7 @@ class TelegramDouble:
     answered: list[Row] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     cut: dict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))
+    dies: Callable[[], None] = lambda: None
     faults: dict[str, deque[Row]] = field(default_factory=lambda: defaultdict(deque))
     blocked: set[int] = field(default_factory=set)
     met: set[int] = field(default_factory=set)
@@ -198,10 +201,13 @@ class TelegramDouble:
             fault = self.faults[method].popleft() if self.faults[method] else None
             self._changed.notify_all()
         if cut == "before":
+            self.dies()
             return None
         if fault is not None:
             return fault["error_code"], fault["description"], fault.get("parameters", {})
         said = self.answer(method, body)
+        if cut:
+            self.dies()
         return None if cut or self.is_away else said
 
     def answer(self, method: str, body: Row) -> tuple[int, Any, Row]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from cortex.base.user import User
 from cortex.services.models.sharing import ShareForm
+from cortex.storage.conversations import ConversationsRepository
 from cortex.storage.messengers import MessengersRepository
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_rules import Rule
@@ -55,6 +56,31 @@ class MessengerHouse:
     async def pressed(self, who: dict[str, Any], message: dict[str, Any], words: str) -> str:
         press = self.bot.presses(who, message, words)
         return str((await asyncio.to_thread(self.bot.until_answered, press))["text"])
+
+    async def expect_once(self, said: dict[int, list[str]]) -> None:
+        """What each person wrote is in their chat, in order, and was answered once, to them; what was cut is told.
+
+        said: the last words of each message `message WORD`, by person.
+        """
+        for who in (one for one in (ADA, BEN, MIA) if one["id"] in said):
+            self.bot.says(who, "message last.")
+            said[who["id"]].append("last.")
+        for user, who in await self.people():
+            await self.told(who, "You said: message last.")
+            log = self.cortex.runtime.db.repository(ConversationsRepository, user.id)
+            events = await log.events(await self.conversation(user))
+            typed = [event.payload["text"] for event in events if event.kind == "message"]
+            assert [text.removeprefix("message ") for text in typed] == said[who["id"]]
+        for id, own_words in said.items():
+            own = "\n".join(self.bot.texts(id))
+            answers = [text for text in self.bot.texts(id) if "You said:" in text]
+            assert all(own.count(f"You said: message {word}") <= 1 for word in own_words)
+            assert not any(f"message {word}" in own for other in said if other != id for word in said[other][:-1])
+            order = [text.split("message ")[1].split()[0] for text in answers]
+            assert order == [word for word in own_words if word in order]
+            missing = [word for word in own_words if word not in order]
+            assert len(missing) <= own.count("Cortex was interrupted")
+        assert not any("You said" in text for text in self.bot.texts(OLA["id"]))
 
     async def conversation(self, user: User) -> str:
         """The one that goes on in their own chat."""

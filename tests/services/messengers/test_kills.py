@@ -1,13 +1,17 @@
 """Messages of three people and a stranger while Cortex is killed again and again: each answered once, in order."""
 
 import asyncio
+import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cortex.storage.conversations import ConversationsRepository
+from tests.e2e.daemon import Daemon
+from tests.e2e.test_kill_sweep import Mortal, knife_of
+from tests.knife import Knife
 from tests.scripted_server import ScriptedServer
 from tests.services.messengers.messenger_house import ADA, BEN, MIA, OLA, messenger_house
 from tests.telegram import TelegramDouble
@@ -15,6 +19,9 @@ from tests.telegram import TelegramDouble
 SENT = 200
 EACH = 15  # messages between two kills
 PEOPLE = (ADA, BEN, MIA)
+# Ahead of what is stored of an update, ahead of a message that goes out, and ahead of the record that it went.
+CUTS = [("getUpdates", "after"), ("sendMessage", "before"), ("sendMessage", "after")] * 2
+SWEEPS, WRITES = 6, 60  # lives that end ahead of one of their first writes, wherever that is
 
 
 @pytest.fixture
@@ -51,26 +58,43 @@ async def test_each_message_is_answered_once_to_its_own_person_under_kills(
             at += 1
     bot.cut.clear()
     async with messenger_house(tmp_path / "home", bot=bot, one_model=model) as house:
-        for who in PEOPLE:
-            bot.says(who, "message last.")
-        for who in PEOPLE:
-            await house.told(who, "You said: message last.")
-        for user, who in await house.people():
-            log = house.cortex.runtime.db.repository(ConversationsRepository, user.id)
-            events = await log.events(await house.conversation(user))
-            typed = [event.payload["text"] for event in events if event.kind == "message"]
-            texts = [text.removeprefix("message ") for text in typed]
-            assert texts == [*said[who["id"]], "last."]
-    for who in PEOPLE:
-        own = "\n".join(bot.texts(who["id"]))
-        answers = [text for text in bot.texts(who["id"]) if "You said:" in text]
-        assert all(own.count(f"You said: message {word}") <= 1 for word in said[who["id"]])
-        assert not any(f"message {word}" in own for other in PEOPLE if other is not who for word in said[other["id"]])
-        order = [text.split("message ")[1].split()[0] for text in answers]
-        assert order == [word for word in [*said[who["id"]], "last."] if word in order]
-        missing = [word for word in said[who["id"]] if word not in order]
-        assert len(missing) <= own.count("Cortex was interrupted")
-    assert not any("You said" in text for text in bot.texts(OLA["id"]))
+        await house.expect_once(said)
+
+
+class MortalDaemon(Daemon):
+    starts = Mortal
+
+
+async def test_a_daemon_that_is_killed_at_any_place_answers_each_message_once(
+    tmp_path: Path, bot: TelegramDouble, model: ScriptedServer
+) -> None:
+    dice = random.Random(41)  # noqa: S311 - no secret
+    said: dict[int, list[str]] = {11: [], 22: []}
+    async with messenger_house(tmp_path / "home", bot=bot, one_model=model) as house:
+        for user, who in ((house.house.admin, ADA), (house.house.member, BEN)):
+            await house.link(user, who)
+    daemon = MortalDaemon(tmp_path / "home")
+    knife = Knife(knife_of(daemon.home))
+    bot.dies = lambda: os.kill(daemon.pid, signal.SIGKILL)
+    at = 0
+    try:
+        for method, when in (*CUTS, *[("", "")] * SWEEPS):
+            await asyncio.to_thread(daemon.start)
+            if method:
+                bot.cut[method].append(when)
+            else:
+                knife.arm(dice.randrange(1, WRITES))
+            while not daemon.has_ended:
+                who = dice.choice((ADA, BEN))
+                bot.says(who, f"message m{at}.")
+                said[who["id"]].append(f"m{at}.")
+                at += 1
+                await asyncio.sleep(dice.choice((0.1, 0.4, 0.8)))
+            knife.disarm()
+    finally:
+        daemon.close()
+    async with messenger_house(tmp_path / "home", bot=bot, one_model=model) as house:
+        await house.expect_once(said)
 
 
 async def test_an_hour_offline_is_caught_up_once(tmp_path: Path, bot: TelegramDouble) -> None:
