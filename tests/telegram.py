@@ -18,6 +18,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from email.parser import BytesParser
+from email.policy import HTTP
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -185,8 +187,8 @@ class TelegramDouble:
         self.updates.append({"update_id": self._next, **update})
         self._changed.notify_all()
 
-    def serve(self, path: str, raw: bytes) -> tuple[int, Any, Row] | None:
-        """The answer to a request; None where the line breaks."""
+    def serve(self, path: str, raw: bytes, kind: str) -> tuple[int, Any, Row] | None:
+        """The answer to a request whose body is of this type; None where the line breaks."""
         found = re.fullmatch(r"/bot([^/]+)/(\w+)", path)
         if self.is_away:
             return None
@@ -194,7 +196,7 @@ class TelegramDouble:
             return 404, "Not Found", {}
         if found[1] != TOKEN:
             return 401, "Unauthorized", {}
-        method, body = found[2], json.loads(raw or b"{}")
+        method, body = found[2], _form(raw, kind) if kind.startswith("multipart/") else json.loads(raw or b"{}")
         with self._changed:
             self.asked.append((method, body))
             cut = self.cut[method].popleft() if self.cut[method] else ""
@@ -273,6 +275,31 @@ class TelegramDouble:
             self._changed.notify_all()
         return 200, {"message_id": row["message_id"], "chat": {"id": chat}, "date": 1, "text": read}, {}
 
+    def _send_photo(self, body: Row) -> tuple[int, Any, Row]:
+        content = body.get("photo", b"")
+        if len(content) > 10_000_000:
+            return 400, "Bad Request: file is too big for a photo", {}
+        if not content.startswith((b"\x89PNG", b"\xff\xd8", b"RIFF")):
+            return 400, "Bad Request: IMAGE_PROCESS_FAILED", {}
+        return self._sent_file(body, "photo")
+
+    def _send_document(self, body: Row) -> tuple[int, Any, Row]:
+        if len(body.get("document", b"")) > 50_000_000:
+            return 413, "Request Entity Too Large", {}
+        return self._sent_file(body, "document")
+
+    def _sent_file(self, body: Row, kind: str) -> tuple[int, Any, Row]:
+        chat = int(body.get("chat_id", 0))
+        if chat not in self.met or not body.get(kind):
+            return 400, "Bad Request: chat not found" if body.get(kind) else "Bad Request: there is no file", {}
+        if chat in self.blocked:
+            return 403, "Forbidden: bot was blocked by the user", {}
+        with self._changed:
+            self._ids += 1
+            self.sent.append({**body, "chat_id": chat, "text": f"[{kind}]", "message_id": self._ids})
+            self._changed.notify_all()
+        return 200, {"message_id": self._ids, "chat": {"id": chat}, "date": 1}, {}
+
     def _send_chat_action(self, body: Row) -> tuple[int, Any, Row]:
         if body.get("action") != "typing":
             return 400, "Bad Request: wrong parameter action in request", {}
@@ -306,6 +333,14 @@ class TelegramDouble:
         if len(content) > 20_000_000:
             return 400, "Bad Request: file is too big", {}
         return 200, {"file_id": body["file_id"], "file_path": f"files/{body['file_id']}"}, {}
+
+
+def _form(raw: bytes, kind: str) -> Row:
+    """The fields of a form with files, as they came."""
+    message = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {kind}\r\n\r\n".encode() + raw)
+    parts = {str(part.get_param("name", header="content-disposition")): part for part in message.iter_parts()}
+    read = {name: bytes(part.get_payload(decode=True)) for name, part in parts.items()}
+    return {name: one if parts[name].get_filename() else one.decode() for name, one in read.items()}
 
 
 def buttons_of(message: Row) -> list[Row]:
@@ -360,7 +395,7 @@ def _handler(double: TelegramDouble) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            said = double.serve(self.path, raw)
+            said = double.serve(self.path, raw, self.headers.get("Content-Type", ""))
             if said is None:
                 self.close_connection = True
                 return

@@ -17,6 +17,7 @@ from msgspec import Struct
 from cortex.base.address import AddressPolicy
 from cortex.base.dial import Resolver, guarded_pool, resolve
 from cortex.base.errors import ToolFailed
+from cortex.base.ids import new_id
 from cortex.base.trust import certificates
 
 MAX_REDIRECTS = 5
@@ -114,6 +115,20 @@ async def fetch(
         body=body,
         is_cut=is_cut,
         encoding=_known(response.charset_encoding),
+    )
+
+
+def form_data(fields: Mapping[str, str], field: str, name: str, content: bytes) -> tuple[str, bytes]:
+    """A form with one file as it goes out: its type, and its bytes. `name`: of the file, with its ending."""
+    mark = f"cortex-{new_id()}"
+    plain = "".join(sign if sign.isascii() and (sign.isalnum() or sign in ".-_") else "_" for sign in name)[-80:]
+    given = "".join(
+        f'--{mark}\r\nContent-Disposition: form-data; name="{one}"\r\n\r\n{value}\r\n' for one, value in fields.items()
+    )
+    head = f'--{mark}\r\nContent-Disposition: form-data; name="{field}"; filename="{plain}"\r\n'
+    head += "Content-Type: application/octet-stream\r\n\r\n"
+    return f"multipart/form-data; boundary={mark}", b"".join(
+        (given.encode(), head.encode(), content, f"\r\n--{mark}--\r\n".encode())
     )
 
 

@@ -48,7 +48,12 @@ class MessengerServices(TurnServices):
             listener=scan.load(f"{room}.conversing").Listener(clients=clients),
         )
         following = scan.load(f"{room}.following").Following(
-            runtime=self.runtime, clients=clients, streams=self.streams, name=name, site=self.channels.site
+            runtime=self.runtime,
+            clients=clients,
+            streams=self.streams,
+            name=name,
+            site=self.channels.site,
+            homes=self.homes,
         )
         door = scan.load(f"{room}.door").MessengerDoor(
             receiver=receiver, conversing=conversing, following=following, names=self.messenger_watch.names

@@ -105,6 +105,10 @@ class Messenger(Protocol):
         """Send one of `parts`, once. NotSent, ChatClosed; ServiceDown where nobody knows whether it went out."""
         ...
 
+    async def send_picture(self, chat: str, name: str, content: bytes, *, is_silent: bool = False) -> None:
+        """Send a picture, once; the same errors. ToolFailed where it is taken by none of the ways that there are."""
+        ...
+
     async def typing(self, chat: str) -> None:
         """Show for some seconds that Cortex writes."""
         ...

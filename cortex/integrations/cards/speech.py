@@ -14,7 +14,6 @@ from pydantic import BaseModel, Field, SecretStr, field_validator
 from cortex.base import scan
 from cortex.base.address import named
 from cortex.base.errors import NotAllowed, ServiceDown, ToolFailed
-from cortex.base.ids import new_id
 from cortex.base.web_address import bare_address, web_place
 from cortex.integrations.cards import IntegrationHost
 from cortex.ports.integrations import IntegrationKind
@@ -68,7 +67,8 @@ class SpeechService:
 
     async def transcribe(self, sound: bytes, name: str) -> str:
         """The words of a recording."""
-        got = await self._post(_parts(sound, name, self._form.model))
+        fields = {"model": self._form.model, "response_format": "json"}
+        got = await self._post(scan.load("cortex.base.http").form_data(fields, "file", name, sound))
         if got[0] in REFUSED:
             raise (ServiceDown if got[0] == 401 else ToolFailed)(REFUSED[got[0]])
         if got[0] != 200:
@@ -99,21 +99,6 @@ class SpeechService:
         except ToolFailed as error:
             raise ServiceDown("The speech service cannot be reached, or takes too long.") from error
         return got.status, got.body
-
-
-def _parts(sound: bytes, name: str, model: str) -> tuple[str, bytes]:
-    """The form as it goes out: its type, and its bytes."""
-    mark = f"cortex-{new_id()}"
-    plain = "".join(sign if sign.isascii() and (sign.isalnum() or sign in ".-_") else "_" for sign in name)[-80:]
-    fields = "".join(
-        f'--{mark}\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'
-        for field, value in (("model", model), ("response_format", "json"))
-    )
-    head = f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{plain}"\r\n'
-    head += "Content-Type: application/octet-stream\r\n\r\n"
-    return f"multipart/form-data; boundary={mark}", b"".join(
-        (fields.encode(), head.encode(), sound, f"\r\n--{mark}--\r\n".encode())
-    )
 
 
 def _silence() -> bytes:

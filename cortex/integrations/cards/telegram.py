@@ -28,6 +28,7 @@ TOTAL_S = 20.0  # one request, beyond the time that it is to wait
 ANSWER_BYTES = 8_000_000
 AT_ONCE = 50  # updates
 TEXT_UNITS = 4_096  # UTF-16, after the markup is read
+JSON = "application/json"
 FILE_BYTES = 20_000_000  # the Bot API gives no larger ones
 WANTED = ("message", "edited_message", "callback_query")
 WRITER = "cortex.integrations.rich_text"  # markdown-it, with the first answer
@@ -148,6 +149,20 @@ class TelegramBot:
             body["reply_markup"] = {"inline_keyboard": [row]}
         await self._call("sendMessage", body)
 
+    async def send_picture(self, chat: str, name: str, content: bytes, *, is_silent: bool = False) -> None:
+        """Send a photo; as a file where it is none that Telegram draws."""
+        given = {"chat_id": str(_chat(chat)), "disable_notification": str(is_silent).lower()}
+        try:
+            await self._send_file("sendPhoto", given, "photo", name, content)
+        except ServiceDown:
+            raise
+        except ToolFailed:  # too long or too large for a photo, or a GIF
+            await self._send_file("sendDocument", given, "document", name, content)
+
+    async def _send_file(self, method: str, given: Mapping[str, str], field: str, name: str, content: bytes) -> None:
+        kind, body = scan.load("cortex.base.http").form_data(given, field, name, content)
+        await self._call(method, body, kind=kind)
+
     async def typing(self, chat: str) -> None:
         """Show that Cortex writes, for five seconds."""
         await self._call("sendChatAction", {"chat_id": _chat(chat), "action": "typing"})
@@ -236,10 +251,13 @@ class TelegramBot:
             return ""
         return str(answered.get("text") or answered.get("caption") or "")
 
-    async def _call(self, method: str, body: Mapping[str, Any] | None = None, *, wait_s: float = 0.0) -> Any:
-        """Return the `result` of a good answer. Any: the wire's."""
+    async def _call(
+        self, method: str, body: Mapping[str, Any] | bytes = b"{}", *, kind: str = JSON, wait_s: float = 0.0
+    ) -> Any:
+        """Return the `result` of a good answer. Any: the wire's. `kind`: of a body in bytes."""
         total_s = self._total_s + wait_s
-        got = await self._fetch(f"/bot{self._token}/{method}", body or {}, ANSWER_BYTES, total_s)
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        got = await self._fetch(f"/bot{self._token}/{method}", content, ANSWER_BYTES, total_s, kind=kind)
         try:
             answer = json.loads(got.body)
             is_good = answer["ok"] is True
@@ -249,17 +267,18 @@ class TelegramBot:
             return answer["result"]
         raise _refused(answer)
 
-    async def _fetch(self, path: str, body: Mapping[str, Any] | None, most_bytes: int, total_s: float) -> "FetchedPage":
+    async def _fetch(
+        self, path: str, content: bytes | None, most_bytes: int, total_s: float, *, kind: str = JSON
+    ) -> "FetchedPage":
         http = scan.load("cortex.base.http")
-        content = None if body is None else json.dumps(body).encode()
         opened = http.open_client(named(self._place), follow_redirects=False, timeout_s=total_s)
         try:
             async with opened as client:
                 got: FetchedPage = await http.fetch(
                     client,
                     f"{self._form.address}{path}",
-                    method="GET" if body is None else "POST",
-                    headers={"Content-Type": "application/json"},
+                    method="GET" if content is None else "POST",
+                    headers={"Content-Type": kind},
                     content=content,
                     max_bytes=most_bytes,
                     total_s=total_s,

@@ -4,11 +4,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 from msgspec import Struct
 
 from cortex.base.errors import NotFound, ServiceDown, ToolFailed
 from cortex.base.events import Event
+from cortex.integrations.files import Files
 from cortex.ports.messengers import ChatClosed, Messenger, NotSent
 from cortex.services.chat.streams import OpenStreams
 from cortex.services.integrations.clients import IntegrationClients
@@ -18,10 +20,12 @@ from cortex.services.runtime import Runtime
 from cortex.services.turns.approval_weight import Weighed
 from cortex.storage.approvals import ApprovalsRepository
 from cortex.storage.conversations import ConversationsRepository
+from cortex.storage.home import Homes
 from cortex.storage.messengers import ChatRow, MessengersRepository
 from cortex.storage.turns import TurnsRepository
 
 LOOK_S = 60.0
+PICTURE_BYTES = 10_000_000
 TYPING_S = 4.5  # the sign goes by itself after five
 BACK_OFF_S = (1.0, 2.0, 5.0, 15.0, 60.0)
 
@@ -39,6 +43,7 @@ class Following(Struct, frozen=True, kw_only=True):
     streams: OpenStreams
     name: str
     site: str
+    homes: Homes
 
     async def follow(self, chat: ChatRow) -> None:
         """Until it ends, is cancelled, or its person may not read it any more."""
@@ -123,10 +128,14 @@ class Following(Struct, frozen=True, kw_only=True):
         own, id = self._own(row), row.conversation_id
         async with self.clients.using(self.name, user_id=row.owner_id) as messenger:
             parts = await asyncio.to_thread(messenger.parts, message.text) if message.text else ()
-        for at in range(row.told_part, len(parts)):
+        pictures = () if row.is_group else message.pictures  # they were made for one person
+        told = [*(partial(self._picture, row, message, path) for path in pictures)]
+        last = len(parts) - 1
+        told += [partial(self._part, row, message, part, is_last=at == last) for at, part in enumerate(parts)]
+        for at in range(row.told_part, len(told)):
             await own.set_chat(id, is_sending=True)
             try:
-                await self._part(row, message, parts[at], is_last=at == len(parts) - 1)
+                await told[at]()
             except NotSent:
                 await own.set_chat(id, is_sending=False)
                 raise
@@ -148,6 +157,18 @@ class Following(Struct, frozen=True, kw_only=True):
             except ToolFailed as error:
                 log.warning("messengers: %s: a message was refused: %s", self.name, error)
                 await _plainly(messenger, row.chat, NOT_SHOWN)
+
+    async def _picture(self, row: ChatRow, message: ToldMessage, path: str) -> None:
+        try:
+            files = Files(self.homes.home_of(row.owner_id).path / "files")
+            content = await files.read(path, limit_bytes=PICTURE_BYTES)
+            async with self.clients.using(self.name, user_id=row.owner_id) as messenger:
+                await messenger.send_picture(row.chat, path.rpartition("/")[2], content, is_silent=message.is_silent)
+        except ServiceDown:
+            raise
+        except (ToolFailed, NotFound) as error:  # it was deleted, or it is none that can be shown there
+            log.warning("messengers: %s: a picture was not sent: %s", self.name, error)
+            await self._out(row, NOT_SHOWN)
 
     async def _out(self, row: ChatRow, text: str) -> None:
         async with self.clients.using(self.name, user_id=row.owner_id) as messenger:

@@ -3,10 +3,12 @@
 Calls of tools are a line each, ahead of the words that follow them.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.base.events import Event
 from cortex.ports.messengers import Button
@@ -18,17 +20,20 @@ HEAVY = "Answer it on the page:"
 BETWEEN = ("tools_discover", "tool_call")  # looking for a tool is no deed
 DONE, FAILED = "✓", "✗"
 DETAIL = 1_500
+# As `services/integrations/mcp.py` keeps what came with an answer: under a name that is made of its content.
+PICTURE = re.compile(r"kept as (mcp/[0-9a-f]{24}\.(?:png|jpg|gif|webp))\]")
 MARKS = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_[]<>#~|"})
 
 
 class ToldMessage(Struct, frozen=True, kw_only=True):
     """A message that goes out. `seq`: of the row behind which the log was told then; `text` "": only that.
 
-    `approval`: the question that it puts.
+    `approval`: the question that it puts. `pictures`: paths of those that a call gave, which go ahead of the text.
     """
 
     seq: int
     text: str = ""
+    pictures: tuple[str, ...] = ()
     buttons: tuple[Button, ...] = ()
     is_silent: bool = False
     approval: str = ""
@@ -64,6 +69,9 @@ class Telling(Struct, kw_only=True):
                 return self._asked(event, data, turn)
             case "approval":
                 return self._question(event, data, turn)
+            case "tool.result" if found := self._pictures(data):
+                self._note(event, data, turn)
+                return replace(self._message(event, turn, ""), pictures=found)
             case "part.end":
                 is_answer = data.get("kind") != "thinking" and data["text"].strip() and not data.get("is_partial")
                 return self._message(event, turn, data["text"]) if is_answer else None
@@ -97,6 +105,11 @@ class Telling(Struct, kw_only=True):
         self.silent.add(turn)
         quoted = "\n".join(f"> {plain(line)}" for line in str(data["text"]).splitlines())
         return self._message(event, turn, f"{ON_THE_PAGE}\n\n{quoted}")
+
+    def _pictures(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what a call gave to look at."""
+        found = PICTURE.findall(str(data.get("text", ""))) if data["state"] == "ok" else ()
+        return tuple(dict.fromkeys(found))
 
     def _line(self, data: Mapping[str, Any]) -> list[str]:
         title = plain(self.titles.get(data["call"], ""))
