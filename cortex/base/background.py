@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 
 Made = TypeVar("Made")
 Body = Callable[[], Coroutine[None, None, None]]
+Begin = Callable[[Coroutine[None, None, None]], "asyncio.Task[None]"]
 
 
 class _Kept:
@@ -62,6 +63,27 @@ async def background_tasks(*bodies: Body) -> AsyncIterator[None]:
         await _end([one.stop() for one in kept])
 
 
+@asynccontextmanager
+async def crew() -> AsyncIterator[Begin]:
+    """Give what begins work inside the block, piece by piece; the end of the block ends all that goes on still.
+
+    A TaskGroup cancels once: one cancel that is swallowed, and the block would never end.
+    """
+    workers = set[asyncio.Task[None]]()
+
+    def begin(body: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        worker = asyncio.create_task(body)  # noqa: TID251 - this is the place
+        workers.add(worker)
+        worker.add_done_callback(workers.discard)
+        worker.add_done_callback(_log_failure)
+        return worker
+
+    try:
+        yield begin
+    finally:
+        await _end(workers)
+
+
 async def handed(make: Callable[[], Made], let_go: Callable[[Made], object]) -> Made:
     """Return what `make` makes in a thread. Where whoever waits is cancelled meanwhile, a thread gives it to `let_go`.
 
@@ -100,3 +122,8 @@ async def _end(workers: Collection["asyncio.Task[None]"]) -> None:
             cancelled = error
     if cancelled is not None:
         raise cancelled
+
+
+def _log_failure(worker: "asyncio.Task[None]") -> None:
+    if not worker.cancelled() and worker.exception() is not None:
+        log.error("background task failed", exc_info=worker.exception())

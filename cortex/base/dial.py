@@ -22,7 +22,8 @@ _UNKNOWN = re.compile(r"(\S+) could not be looked up")
 async def resolve(host: str, port: int) -> list[str]:
     """The addresses of a host by the system's resolver, in its order, each once; OSError when there are none."""
     loop = asyncio.get_running_loop()
-    found = await asyncio.wait_for(loop.getaddrinfo(host, port, type=socket.SOCK_STREAM), RESOLVE_S)
+    async with asyncio.timeout(RESOLVE_S):
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 

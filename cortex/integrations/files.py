@@ -158,7 +158,8 @@ class Files:
         """
         root, rest = await self.place(path)
         try:
-            return await asyncio.wait_for(handed(lambda: work(root, rest), let_go), TIMEOUT_S)
+            async with asyncio.timeout(TIMEOUT_S):
+                return await handed(lambda: work(root, rest), let_go)
         except TimeoutError as error:
             raise ToolFailed(f"{path!r} took longer than {TIMEOUT_S:g} s.") from error
         except FileNotFoundError as error:

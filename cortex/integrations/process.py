@@ -139,7 +139,8 @@ async def running(
             if process.stdin is not None:
                 process.stdin.close()
             with suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), GRACE_S)
+                async with asyncio.timeout(GRACE_S):
+                    await process.wait()
         finally:  # also when we are cancelled meanwhile
             nothing_to_read: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             nothing_to_read.set_result(None)
@@ -160,7 +161,8 @@ async def _wait_for_end(process: Process, pumps: "asyncio.Future[None]") -> str:
     """Wait for the program, then a moment for its last words; a child that keeps the pipe open does not hold us."""
     await process.wait()
     with suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(pumps), 0.5)
+        async with asyncio.timeout(0.5):
+            await asyncio.shield(pumps)
     return ""
 
 
@@ -185,7 +187,8 @@ async def _end(process: Process, waits: "Sequence[asyncio.Future[str]]", pumps: 
         waiting.cancel()
     await asyncio.gather(*waits, return_exceptions=True)
     with suppress(TimeoutError):  # the pipes are read to their end, so that their transports close
-        await asyncio.wait_for(asyncio.gather(pumps, process.wait(), return_exceptions=True), GRACE_S)
+        async with asyncio.timeout(GRACE_S):
+            await asyncio.gather(pumps, process.wait(), return_exceptions=True)
 
 
 def can_count() -> bool:

@@ -87,8 +87,8 @@ class DdgsSearch:
         """Ask it in a thread."""
         ddgs = scan.load("cortex.integrations.ddgs_search")
         try:
-            work = asyncio.to_thread(ddgs.search, query, count, TIMEOUT_S)
-            rows = await asyncio.wait_for(work, TIMEOUT_S * 2)
+            async with asyncio.timeout(TIMEOUT_S * 2):
+                rows = await asyncio.to_thread(ddgs.search, query, count, TIMEOUT_S)
         except TimeoutError as error:
             raise ToolFailed("The search took too long. Try again later.") from error
         return [_found(row, "title", "href", "body") for row in rows[:count]]

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 from cortex.base import background
-from cortex.base.background import background_tasks, handed
+from cortex.base.background import background_tasks, crew, handed
 from tests.patience import PATIENCE_S
 
 
@@ -89,6 +89,30 @@ class Deaf:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
                 self.left -= 1
+
+
+async def test_a_crew_ends_whatever_is_swallowed_and_whoever_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(background, "AGAIN_S", 0.01)
+    deaf, below = Deaf(2), Deaf(3)
+
+    async def fails() -> None:
+        raise RuntimeError("out of cheese")
+
+    async def foreman() -> None:
+        async with crew() as begin:
+            begin(below.work())
+            await asyncio.Event().wait()
+
+    async with asyncio.timeout(PATIENCE_S), crew() as begin:
+        begin(deaf.work())
+        begin(foreman())
+        await asyncio.wait([begin(fails())])
+        await asyncio.sleep(0)
+        assert deaf.left == 2
+    assert (deaf.left, below.left) == (0, 0)
+    assert "out of cheese" in caplog.text
 
 
 async def test_one_whose_cancel_is_swallowed_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:

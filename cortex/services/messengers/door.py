@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 
 from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
+from cortex.base.background import Begin, crew
 from cortex.base.errors import CortexError
 from cortex.ports.messengers import NotSent
 from cortex.services.messengers.conversing import Conversing
@@ -40,20 +41,16 @@ class MessengerDoor(Struct, frozen=True, kw_only=True):
 
     async def run(self) -> None:
         """Until it is switched off, or cancelled."""
-        async with asyncio.TaskGroup() as group:
-            looking = group.create_task(self._look(group))
-            try:
-                await self._receive()
-            finally:
-                looking.cancel()
-                for worker in self._at_work.values():
-                    worker.cancel()
-                with suppress(CortexError, SQLAlchemyError):  # else the lease ends by itself
-                    await self.receiver.let_go()
+        try:
+            async with crew() as begin:
+                await self._receive(begin(self._look(begin)))
+        finally:
+            with suppress(CortexError, SQLAlchemyError):  # else the lease ends by itself
+                await self.receiver.let_go()
 
-    async def _receive(self) -> None:
+    async def _receive(self, looking: "asyncio.Task[None]") -> None:
         failures = 0
-        while self.receiver.name in await self.names():
+        while not looking.done() and self.receiver.name in await self.names():
             try:
                 is_ours = await self.receiver.hold()
                 self._mark(is_ours=is_ours)
@@ -71,7 +68,7 @@ class MessengerDoor(Struct, frozen=True, kw_only=True):
                 await asyncio.sleep(OTHER_ASKS_S)
             self.wake()
 
-    async def _look(self, group: asyncio.TaskGroup) -> None:
+    async def _look(self, begin: Begin) -> None:
         """Begin the work on each inbox in which something waits, and follow each chat that is told there."""
         while True:
             await self._is_ours.wait()
@@ -79,9 +76,9 @@ class MessengerDoor(Struct, frozen=True, kw_only=True):
             try:
                 repository = self.receiver.runtime.db.repository(AllMessengersRepository)
                 for link in await repository.waiting(self.receiver.name):
-                    self._begin(group, f"in:{link.id}", partial(self._work_off, link))
+                    self._begin(begin, f"in:{link.id}", partial(self._work_off, link))
                 for chat in await repository.chats(self.receiver.name):
-                    self._begin(group, f"out:{chat.conversation_id}", partial(self.following.follow, chat))
+                    self._begin(begin, f"out:{chat.conversation_id}", partial(self.following.follow, chat))
             except (CortexError, SQLAlchemyError) as error:
                 log.warning("messengers: database error, looking again: %s", error)
             try:
@@ -99,13 +96,13 @@ class MessengerDoor(Struct, frozen=True, kw_only=True):
         for worker in self._at_work.values():
             worker.cancel()
 
-    def _begin(self, group: asyncio.TaskGroup, key: str, work: Callable[[], Awaitable[None]]) -> None:
+    def _begin(self, begin: Begin, key: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
         """Do this beside the rest, unless it is being done."""
         if key not in self._at_work:
-            self._at_work[key] = worker = group.create_task(self._guarded(work))
+            self._at_work[key] = worker = begin(self._guarded(work))
             worker.add_done_callback(lambda _: self._at_work.pop(key, None))
 
-    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _guarded(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         """Do it; what fails is begun anew at the next look."""
         try:
             await work()

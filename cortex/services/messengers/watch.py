@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
+from cortex.base.background import crew
 from cortex.base.errors import CortexError
 from cortex.ports.messengers import Messenger
 from cortex.services.integrations.integrations import Integrations
@@ -43,14 +44,14 @@ class MessengerWatch(Struct, frozen=True, kw_only=True):
 
     async def run(self) -> None:
         """Until cancelled: speak with each that is set up."""
-        async with asyncio.TaskGroup() as group:
+        async with crew() as begin:
             while True:
                 self._changed.clear()
                 try:
                     for name in await self.names():
                         if name not in self._open:
                             self._open[name] = self.opened(name)
-                            group.create_task(self._kept(name))
+                            begin(self._kept(name))
                 except (CortexError, SQLAlchemyError) as error:
                     log.warning("messengers: database error, looking again: %s", error)
                 try:

@@ -189,7 +189,8 @@ class Plugins:
 
         Thread(target=work, name=f"plug-in {package.name}", daemon=True).start()
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(done), LOAD_S)
+            async with asyncio.timeout(LOAD_S):
+                return await asyncio.wrap_future(done)
         except TimeoutError:
             fault = f"It was not imported within {LOAD_S:.0f} seconds."
             log.error("plug-in %s: %s", package.name, fault)
