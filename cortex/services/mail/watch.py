@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
+from cortex.base.background import Begin, crew
 from cortex.base.clock import Clock
 from cortex.base.errors import ConfigError, CortexError, DatabaseUnavailable, NotFound
 from cortex.storage.db import Database
@@ -49,11 +50,11 @@ class MailWatch(Struct, frozen=True, kw_only=True):
 
     async def run(self) -> None:
         """Until cancelled: tend whoever is due."""
-        async with asyncio.TaskGroup() as group:
+        async with crew() as begin:
             while True:
                 self._changed.clear()
                 try:
-                    await self._due(group)
+                    await self._due(begin)
                     wait_s = await self._until_next_s()
                 except (DatabaseUnavailable, SQLAlchemyError) as error:
                     log.warning("mail: database error, looking again: %s", error)
@@ -64,14 +65,14 @@ class MailWatch(Struct, frozen=True, kw_only=True):
                 except TimeoutError:
                     continue
 
-    async def _due(self, group: asyncio.TaskGroup) -> None:
+    async def _due(self, begin: Begin) -> None:
         for owner_id, account_id in await self.db.repository(DueMailRepository).due(AT_ONCE):
             if not await self.db.repository(DueMailRepository).take(account_id, self.clock() + LEASE):
                 continue
             before = self._tended.pop(account_id, None)
             if before is not None:  # it waits for news; asked anew it waits again
                 before.cancel()
-            task = group.create_task(self._tend(owner_id, account_id))
+            task = begin(self._tend(owner_id, account_id))
             self._tended[account_id] = task
             task.add_done_callback(lambda ended, id=account_id: self._ended(id, ended))  # type: ignore[misc]
 

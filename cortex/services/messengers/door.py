@@ -17,7 +17,7 @@ from cortex.services.messengers.following import Following
 from cortex.services.messengers.receiving import Receiver
 from cortex.storage.messengers import AllMessengersRepository, LinkRow
 
-OTHER_ASKS_S = 30.0
+OTHER_ASKS_S = 5.0
 BACK_OFF_S = (1.0, 2.0, 5.0, 15.0, 30.0)
 LOOK_S = 60.0
 
