@@ -34,6 +34,7 @@ BESIDE = {
     "DocumentReading.look_around",
     "DocumentReading.read_waiting",
     "Housekeeping.clean_daily",
+    "MessengerWatch.run",
     "NightlyBackup.keep",
     "StopAll.watch",
     "ToolReadiness.keep",
