@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from tests.patience import PATIENCE_S
+from tests.plain_http import NO_TLS
 from tests.ports import port_for
 
 PASSWORD = "tulip-quarry"
@@ -49,7 +50,12 @@ class DavServer:
         """A new calendar; its address."""
         url = f"{self.base}{self.home.format(person=person)}{name.lower()}/"
         made = httpx.request(
-            "MKCALENDAR", url, content=MAKE.format(name=name), auth=(person, PASSWORD), timeout=PATIENCE_S
+            "MKCALENDAR",
+            url,
+            content=MAKE.format(name=name),
+            auth=(person, PASSWORD),
+            timeout=PATIENCE_S,
+            verify=NO_TLS,
         )
         assert made.status_code == 201, made.text
         return url
@@ -62,6 +68,7 @@ class DavServer:
             content=body.encode(),
             auth=(person, PASSWORD),
             timeout=PATIENCE_S,
+            verify=NO_TLS,
             headers={"Content-Type": "text/calendar; charset=utf-8"},
         )
         assert done.status_code in (201, 204), done.text
@@ -72,7 +79,7 @@ class DavServer:
         url = f"{self.base}{self.books.format(person=person)}{name.lower()}/"
         made = httpx.request(
             "MKCOL", url, content=MAKE_BOOK.format(name=name), auth=(person, PASSWORD), timeout=PATIENCE_S,
-            headers={"Content-Type": "application/xml; charset=utf-8"},
+            verify=NO_TLS, headers={"Content-Type": "application/xml; charset=utf-8"},
         )  # fmt: skip
         assert made.status_code == 201, made.text
         return url
@@ -85,6 +92,7 @@ class DavServer:
             content=body.encode(),
             auth=(person, PASSWORD),
             timeout=PATIENCE_S,
+            verify=NO_TLS,
             headers={"Content-Type": "text/vcard; charset=utf-8"},
         )
         assert done.status_code in (201, 204), done.text
@@ -92,11 +100,11 @@ class DavServer:
 
     def get(self, url: str, person: str = "ann") -> str:
         """A resource as it stands; "" where there is none."""
-        found = httpx.get(url, auth=(person, PASSWORD), timeout=PATIENCE_S)
+        found = httpx.get(url, auth=(person, PASSWORD), timeout=PATIENCE_S, verify=NO_TLS)
         return found.text if found.status_code == 200 else ""
 
     def delete(self, url: str, person: str = "ann") -> None:
-        assert httpx.delete(url, auth=(person, PASSWORD), timeout=PATIENCE_S).status_code in (200, 204)
+        assert httpx.delete(url, auth=(person, PASSWORD), timeout=PATIENCE_S, verify=NO_TLS).status_code in (200, 204)
 
 
 def event(uid: str, title: str, *lines: str) -> list[str]:

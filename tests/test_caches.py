@@ -122,12 +122,11 @@ def _caches(tree: ast.Module) -> Iterator[str]:
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Call | ast.Name | ast.Attribute) and id(node) not in spared:
-            inner = {id(one) for one in ast.walk(node)} - {id(node)}
-            if _is_endless(node, named):
-                spared |= inner
+            is_endless = _is_endless(node, named)
+            if is_endless or (isinstance(node, ast.Call) and _called(node.func, named) == "lru_cache"):
+                spared |= {id(one) for one in ast.walk(node)} - {id(node)}
+            if is_endless:
                 yield f"a cache within {within.get(id(node), 'the module')}"
-            elif isinstance(node, ast.Call) and _called(node.func, named) == "lru_cache":
-                spared |= inner
 
 
 def _is_endless(node: ast.expr, named: dict[str, str]) -> bool:
@@ -227,7 +226,7 @@ def _look(bodies: Sequence[ast.AST], holders: dict[str, Holder], called: Callabl
     def of(node: ast.expr) -> Holder | None:
         return holders.get(called(node))
 
-    for node in (one for body in bodies for one in ast.walk(body)):
+    for node in (one for body in bodies for one in ast.walk(body)) if holders else ():
         for over in filter(None, map(of, _ended(node))):
             over.ends = True
         match node:

@@ -10,6 +10,7 @@ import httpx
 
 from tests.e2e.daemon import Daemon
 from tests.patience import PATIENCE_S
+from tests.plain_http import NO_TLS
 
 PASSWORD = "tulip quarry lantern 97"
 
@@ -26,6 +27,7 @@ class Caller:
             timeout=PATIENCE_S,
             limits=httpx.Limits(keepalive_expiry=2.0),  # sooner than the daemon, which resets what comes as it closes
             trust_env=False,
+            verify=NO_TLS,
         )
 
     @property
