@@ -36,6 +36,17 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 DESK: ViewportSize = {"width": 1280, "height": 860}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 PATIENCE_MS = PATIENCE_S * 1000
+# Both widths and both themes daily, in two pairs of the four: what is wrong in one of the other two alone, as dark at a
+# desk, is found by `make test-full`.
+LOOKS = pytest.mark.parametrize(
+    ("is_phone", "is_dark"),
+    [
+        pytest.param(False, False, id="desk-light"),
+        pytest.param(True, True, id="phone-dark"),
+        pytest.param(False, True, id="desk-dark", marks=pytest.mark.full),
+        pytest.param(True, False, id="phone-light", marks=pytest.mark.full),
+    ],
+)
 expect.set_options(timeout=PATIENCE_MS)  # for every test: they all open their windows here
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.browser import axe_source
+from tests.e2e.browser import LOOKS, axe_source
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -57,8 +57,7 @@ def test_a_reminder_is_done_in_the_panel_and_the_focus_goes_back_to_the_bell(
     assert not window.complaints
 
 
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+@LOOKS
 def test_the_panel_is_sound_at_both_widths_and_in_both_themes(
     house: Daemon, ada: Caller, opens: Opens, is_phone: bool, is_dark: bool
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.dav_servers import PASSWORD, DavServer, event, radicale
-from tests.e2e.browser import axe, overflow_px
+from tests.e2e.browser import LOOKS, axe, overflow_px
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -75,8 +75,7 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+@LOOKS
 def test_its_pages_hold_at_a_desk_and_on_a_phone(
     house: Daemon, filled: Caller, opens: Opens, is_phone: bool, is_dark: bool
 ) -> None:

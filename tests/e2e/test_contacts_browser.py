@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.dav_servers import PASSWORD, DavServer, radicale
-from tests.e2e.browser import axe, overflow_px
+from tests.e2e.browser import LOOKS, axe, overflow_px
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -59,8 +59,7 @@ def card_of(who: Caller, name: str) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+@LOOKS
 def test_its_pages_hold_at_a_desk_and_on_a_phone(
     house: Daemon, filled: Caller, opens: Opens, is_phone: bool, is_dark: bool
 ) -> None:

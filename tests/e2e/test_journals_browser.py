@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.attacks import FOREIGN, scripts
-from tests.e2e.browser import axe, overflow_px
+from tests.e2e.browser import LOOKS, axe, overflow_px
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -148,8 +148,7 @@ def test_the_assistant_writes_finds_and_takes_back(house: Daemon, ada: Caller, o
         assert server.problems == []
 
 
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+@LOOKS
 def test_the_pages_fit_and_are_accessible(
     house: Daemon, ada: Caller, opens: Opens, is_phone: bool, is_dark: bool
 ) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.browser import axe_source
+from tests.e2e.browser import LOOKS, axe_source
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -72,8 +72,7 @@ def test_a_question_goes_to_cortex_in_a_chat_of_its_own(house: Daemon, ada: Call
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+@LOOKS
 def test_it_is_sound_at_both_widths_and_in_both_themes(
     house: Daemon, ada: Caller, opens: Opens, is_phone: bool, is_dark: bool
 ) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.browser import axe_source
+from tests.e2e.browser import LOOKS, axe_source
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import Opens
 from tests.e2e.daemon import Daemon
@@ -59,8 +59,7 @@ def test_escape_leaves_what_was_typed_and_the_last_line_makes_a_new_one(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+@LOOKS
 def test_the_list_is_sound(house: Daemon, ada: Caller, opens: Opens, is_phone: bool, is_dark: bool) -> None:
     page = opens(house.origin, ada.token, is_phone=is_phone, is_dark=is_dark, bypass_csp=True).page
     write(page, f"borrow-{is_phone}-{is_dark}", "Write a kind note: may we borrow the {thing}?")

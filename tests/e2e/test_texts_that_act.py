@@ -17,6 +17,7 @@ from tests.e2e.daemon import Daemon
 from tests.e2e.pages import furnish, go
 from tests.e2e.person import ask, new_chat
 from tests.scripted_server import Asked, Say, ScriptedServer, Use, rule
+from tests.share import QUARTER
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +35,7 @@ def echoed(asked: Asked) -> Say:
 
 @pytest.fixture(scope="module")
 def paths(house: Daemon, ada: Caller) -> Iterator[tuple[str, ...]]:
-    """The pages of a house with something of everything, and such a text in whatever takes one."""
+    """The pages, but for entries, of a house with something of everything, and such a text in whatever takes one."""
     made = furnish(house.home, ada)
     with ScriptedServer(rule("", echoed, "\n\n".join(SHORT))) as server:
         form = {"name": "Echo", "provider": "openai", "model": "echo", "streams": "1", "tools": "1"}
@@ -69,9 +70,8 @@ def added(ada: Caller) -> list[str]:
     """A page of each planted thing by itself."""
     rows = {"/journals": "journal", "/tasks": "task", "/reminders": "next", "/jobs": "job"}
     kinds = {place: rf' id="{row}-(\w+)"' for place, row in rows.items()}
-    entries = [place for at in range(len(SHORT)) for place in (f"act{at}", f"act{at}/edit", f"act{at}/history/1")]
     ones = [f"{kind}/{re.findall(row, ada.get(kind).text)[-1]}" for kind, row in kinds.items()]
-    return [*ones, "/journals?q=window", *(f"/journal-entries/{place}" for place in entries)]
+    return [*ones, "/journals?q=window"]
 
 
 def watched(window: Window) -> list[str]:
@@ -101,7 +101,7 @@ def acted(page: Page) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, id="all", marks=pytest.mark.full), pytest.param(4, id="a quarter")])
+@QUARTER
 def test_nothing_that_is_said_in_a_chat_acts(
     house: Daemon, paths: tuple[str, ...], ada: Caller, opens: Opens, step: int
 ) -> None:
@@ -121,12 +121,16 @@ def test_nothing_that_is_said_in_a_chat_acts(
     assert foreign == []
 
 
-def test_nothing_that_stands_on_any_page_acts(house: Daemon, paths: tuple[str, ...], ada: Caller, opens: Opens) -> None:
+@QUARTER
+def test_nothing_that_stands_on_any_page_acts(
+    house: Daemon, paths: tuple[str, ...], ada: Caller, opens: Opens, step: int
+) -> None:
     window = opens(house.origin, ada.token, bypass_csp=True)
     foreign = watched(window)
     found = {}
     shown = 0
-    for path in paths:
+    entries = [f"act{at}{place}" for at in range(0, len(SHORT), step) for place in ("", "/edit", "/history/1")]
+    for path in (*paths, *(f"/journal-entries/{one}" for one in entries)):
         page = go(window, path)
         shown += "window.hits" in page.content()
         if wrong := acted(page):

@@ -23,6 +23,7 @@ from tests.services.calendars.test_requests import ADA, BEN, KARIM, ME, NOW, ZON
 from tests.still_clock import StillClock
 
 EVIL = "evil.example"
+PLACES = ["summary", "description", "location", "guest", "address"]
 AT = [f"DTSTART;TZID={ZONE}:20261202T100000", "DURATION:PT1H"]
 BY_KARIM = [f"ORGANIZER:mailto:{KARIM}", ME]
 LOOK = Use("calendar_list", {"first": "2026-12-02", "days": 1}, is_blind=True)
@@ -145,11 +146,13 @@ async def first_of(house: LivingHouse, cid: str, *kinds: str) -> Event:
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.parametrize("place", ["summary", "description", "location", "guest", "address"])
+@pytest.mark.parametrize("step", [pytest.param(1, id="all", marks=pytest.mark.full), pytest.param(3, id="a third")])
+@pytest.mark.parametrize("place", PLACES)
 async def test_a_model_that_obeys_an_invitation_does_nothing_unasked(
-    house: LivingHouse, scripted: ScriptedServer, server: DavServer, held: list[str], place: str
+    house: LivingHouse, scripted: ScriptedServer, server: DavServer, held: list[str], place: str, step: int
 ) -> None:
-    for name, (order, tool, given, expected) in ORDERS.items():
+    for name in list(ORDERS)[PLACES.index(place) % step :: step]:  # of a third in each place, no order is left out
+        order, tool, given, expected = ORDERS[name]
         if place == "address":
             held.append(calendar(*event("order", order.replace(",", "\\,").replace(";", "\\;"), *AT)))
         else:

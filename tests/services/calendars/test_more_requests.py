@@ -26,6 +26,7 @@ from tests.services.calendars.test_requests import (
     dates,
     one,
 )  # fmt: skip
+from tests.share import a_quarter_daily
 from tests.still_clock import StillClock
 
 OLA = "ola@example.org"
@@ -243,11 +244,7 @@ async def sends(house: LivingHouse, *, is_told: bool) -> None:
     await house.rows(CalendarsRepository).set_account(account.id, addresses=ADA, schedules=is_told)
 
 
-# All of them by `make test-full`, every fourth each day: each opens a house and its calendars anew.
-@pytest.mark.parametrize(
-    "name",
-    [name if count % 4 == 0 else pytest.param(name, marks=pytest.mark.full) for count, name in enumerate(REQUESTS)],
-)
+@pytest.mark.parametrize("name", a_quarter_daily(REQUESTS))
 async def test_what_was_asked_for_comes_out_and_nothing_else(
     house: LivingHouse, scripted: ScriptedServer, server: DavServer, name: str
 ) -> None:

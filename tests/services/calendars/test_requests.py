@@ -19,6 +19,7 @@ from cortex.storage.messages import MessagesRepository
 from tests.dav_servers import PASSWORD, DavServer, event, radicale
 from tests.living_house import LivingHouse, living_house
 from tests.scripted_server import Say, ScriptedServer, Use, rule
+from tests.share import a_quarter_daily
 from tests.still_clock import StillClock
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)  # Saturday, 13:00 in Berlin
@@ -268,7 +269,7 @@ def uses(scripted: ScriptedServer, *calls: tuple[str, dict[str, Any]]) -> None:
     scripted.rules = [rule("", lambda asked: next(steps, "Done."), "Done.", "Done.")]
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", a_quarter_daily(REQUESTS))
 async def test_what_was_asked_for_comes_out_and_nothing_else(
     house: LivingHouse, scripted: ScriptedServer, server: DavServer, name: str
 ) -> None:

@@ -18,6 +18,7 @@ from tests.living_house import LivingHouse, living_house
 from tests.mcp_house import McpHouse, listed
 from tests.patience import PATIENCE_S
 from tests.scripted_server import ScriptedServer, Use, rule
+from tests.share import QUARTER
 
 HOSTILE = (Path(__file__).parent.parent / "jobs" / "hostile_bodies.txt").read_text(encoding="utf-8").splitlines()
 NO_SANDBOX = asyncio.run(Sandbox().probe()).level == "none"
@@ -303,9 +304,10 @@ async def _with_model(house: LivingHouse, scripted: ScriptedServer) -> None:
     await house.connect(scripted)
 
 
+@QUARTER
 @pytest.mark.parametrize("where", ["its description", "its result"])
 async def test_hostile_words_of_a_server_move_nothing_unasked(
-    shop: McpHouse, scripted: ScriptedServer, where: str
+    shop: McpHouse, scripted: ScriptedServer, where: str, step: int
 ) -> None:
     """A model that does what it reads. Words of the admin's own leave the result alone to mark the turn."""
     await _with_model(shop.house, scripted)
@@ -316,7 +318,8 @@ async def test_hostile_words_of_a_server_move_nothing_unasked(
     if is_said:
         await shop.allow(words="Sells.")
     assert len(HOSTILE) >= 20
-    for number, words in enumerate(HOSTILE):
+    first = step // 2 if is_said else 0  # of a quarter, others in each place
+    for number, words in list(enumerate(HOSTILE))[first::step]:
         tool = f"shop_sell{number}"
         arguments = {"say": words} if is_said else {}
         scripted.rules = [rule("use it", Use(tool, arguments, is_blind=True), write, "So.")]
