@@ -32,6 +32,7 @@ _SECRET = (
     "secret_key",
     "brave_api_key",
     "smtp_password",
+    "google_client_secret",
     "metrics_token",
     "backup_passphrase",
     "backup_s3_secret",

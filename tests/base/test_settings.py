@@ -7,7 +7,8 @@ import pytest
 
 from cortex.base import key_file
 from cortex.base.errors import ConfigError
-from cortex.base.settings import env_example, load_settings, read_settings, unknown_variables
+from cortex.base.server_settings import KINDS, shape_of
+from cortex.base.settings import HIDDEN, Settings, env_example, load_settings, read_settings, unknown_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -131,3 +132,10 @@ def test_env_example_is_current() -> None:
 def test_a_public_address_below_a_path_is_refused_with_what_to_do(url: str) -> None:
     with pytest.raises(ConfigError, match=r"CORTEX_PUBLIC_URL.*no path.*host name of its own"):
         read_settings(None, public_url=url)
+
+
+def test_whatever_is_kept_out_of_logs_is_kept_out_of_pages_and_sealed() -> None:
+    quiet = {name for name, field in Settings.model_fields.items() if not field.repr}
+    assert quiet
+    assert {name for name in quiet if name not in HIDDEN} == set()
+    assert {name for name in quiet & KINDS.keys() if shape_of(name) != "secret"} == set()
