@@ -84,6 +84,12 @@ async def crew() -> AsyncIterator[Begin]:
         await _end(workers)
 
 
+async def apart(work: Coroutine[None, None, None]) -> BaseException | None:
+    """Do what is done for one among many; its failure, of whatever kind, so that it ends nothing of the others."""
+    (failure,) = await asyncio.gather(work, return_exceptions=True)
+    return failure
+
+
 async def handed(make: Callable[[], Made], let_go: Callable[[Made], object]) -> Made:
     """Return what `make` makes in a thread. Where whoever waits is cancelled meanwhile, a thread gives it to `let_go`.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from sqlalchemy.exc import SQLAlchemyError
 
+from cortex.base.background import apart
 from cortex.base.clock import Clock
 from cortex.base.errors import DatabaseUnavailable
 from cortex.storage.calendars import DueCalendarsRepository
@@ -59,7 +60,11 @@ class CalendarWatch(Struct, frozen=True, kw_only=True):
         """Ask every server that is due, one after the other."""
         for owner_id, account_id in await self.db.repository(DueCalendarsRepository).due(AT_ONCE):
             if await self.db.repository(DueCalendarsRepository).take(account_id, self.clock() + LEASE):
-                await self.opened().sync(owner_id, account_id)
+                failure = await apart(self.opened().sync(owner_id, account_id))
+                if isinstance(failure, DatabaseUnavailable | SQLAlchemyError):
+                    raise failure
+                if failure is not None:  # of one server: the others are asked all the same
+                    log.error("calendars: an account could not be asked", exc_info=failure)
 
     async def _until_next_s(self) -> float:
         at = await self.db.repository(DueCalendarsRepository).next_at()
