@@ -17,6 +17,10 @@ class NotReadNowError(UserError):
     status = 503
 
 
+class BusyReadingError(NotReadNowError):
+    """Too many others are read right now; nothing is known of this one."""
+
+
 Shape = TypeVar("Shape", bound=BaseModel)
 Take = Callable[[Shape], Awaitable[None]]
 

@@ -23,7 +23,7 @@ from cortex.integrations.foreign.program import END, FAULT, ITEM, MORE, TOO_LONG
 from cortex.integrations.process import running
 from cortex.integrations.quota import MB
 from cortex.integrations.sandbox import Limits, Sandbox
-from cortex.ports.foreign import NotReadNowError, Shape, Take
+from cortex.ports.foreign import BusyReadingError, NotReadNowError, Shape, Take
 
 SYSTEM = Path("/usr")
 ROOT = Path(cortex.__file__).parents[1]
@@ -85,7 +85,7 @@ class ForeignFiles:
             async with asyncio.timeout(PATIENCE_S):
                 await self._room.acquire()
         except TimeoutError as error:
-            raise NotReadNowError(BUSY) from error
+            raise BusyReadingError(BUSY) from error
         try:
             async with self.session() as session:
                 await session.read(reader, file, shape, take)

@@ -6,14 +6,15 @@ The readers are `integrations/foreign/readers/mail_heads.py` and `mail_text.py`.
 import base64
 import io
 import json
+import logging
 from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cortex.base.errors import ToolFailed
+from cortex.base.errors import ToolFailed, UserError
 from cortex.base.ids import derived_id, digest
 from cortex.integrations.mail.values import RawHead
-from cortex.ports.foreign import ForeignReader, all_of
+from cortex.ports.foreign import BusyReadingError, ForeignReader, NotReadNowError, all_of
 from cortex.ports.mail import MailPerson
 from cortex.storage.mail import MailFolderRow
 from cortex.storage.mails import MailRow, found_by
@@ -22,7 +23,19 @@ _STRICT = ConfigDict(extra="forbid", strict=True)
 Pair = list[str]
 SHOWN_PEOPLE = 20
 ID_DIGITS = 16
+UNREADABLE = {
+    "sender": ["", ""],
+    "to": [],
+    "cc": [],
+    "reply_to": [],
+    "subject": "(could not be read)",
+    "message_id": "",
+    "references": [],
+    "has_files": False,
+}
 TOO_LARGE = "This attachment is too large to be fetched."
+
+log = logging.getLogger(__name__)
 
 
 class HeadRead(BaseModel):
@@ -73,7 +86,30 @@ class FilePiece(BaseModel):
 
 
 async def heads_of(foreign: ForeignReader, heads: Sequence[RawHead]) -> Mapping[int, ListedHead]:
-    """Return what the heads say, by number."""
+    """Return what the heads say, by number. One that cannot be read says so, and spoils none of the others.
+
+    BusyReadingError where none can be read now.
+    """
+    try:
+        return await _read(foreign, heads)
+    except BusyReadingError:
+        raise
+    except UserError as error:
+        if len(heads) > 1:
+            half = len(heads) // 2
+            return {**await heads_of(foreign, heads[:half]), **await heads_of(foreign, heads[half:])}
+        failure = error
+    try:
+        if isinstance(failure, NotReadNowError):  # it may have been the machine
+            return await _read(foreign, heads)
+    except BusyReadingError:
+        raise
+    except UserError:
+        log.info("mail: a head could not be read")
+    return {one.uid: ListedHead.model_validate({**UNREADABLE, "uid": one.uid}) for one in heads}
+
+
+async def _read(foreign: ForeignReader, heads: Sequence[RawHead]) -> Mapping[int, ListedHead]:
     given = [[one.uid, base64.b64encode(one.headers).decode("ascii")] for one in heads]
     file = io.BytesIO(json.dumps(given).encode())
     return {one.uid: one for one in await all_of(foreign, "mail_heads", file, ListedHead)}

@@ -12,7 +12,7 @@ from cortex.integrations.foreign.program import Emit, Source
 
 SUBJECT_CHARACTERS, NAME_CHARACTERS, ADDRESS_CHARACTERS = 500, 200, 320
 PEOPLE_MOST, REFERENCES_MOST = 50, 50
-ADDRESSES_BYTES = 20_000
+LINES_MOST, ADDRESSES_BYTES = 3, 6_000  # of one kind: splitting them costs by the square of their length
 
 
 def read(source: Source, emit: Emit) -> None:
@@ -51,7 +51,7 @@ def _ids(mail: Part, name: str) -> list[str]:
 
 def _people(mail: Part, name: str) -> list[list[str]]:
     """Pairs of address and name. Addresses are cut out ahead of decoding: a name may hold what looks like one."""
-    raw = [value[:ADDRESSES_BYTES] for key, value in mail.headers if key == name][:3]
+    raw = [_short(value) for key, value in mail.headers if key == name][:LINES_MOST]
     lines = [" ".join(value.decode("utf-8", "surrogateescape").split()) for value in raw]
     made: list[list[str]] = []
     for shown, address in _split(lines)[:PEOPLE_MOST]:
@@ -60,6 +60,11 @@ def _people(mail: Part, name: str) -> list[list[str]]:
         if text or clean:
             made.append([clean if "@" in clean else "", text or ("" if "@" in clean else clean)])
     return made
+
+
+def _short(value: bytes) -> bytes:
+    """The first addresses of a line; none is cut through, for half of one is somebody else's."""
+    return value if len(value) <= ADDRESSES_BYTES else value[:ADDRESSES_BYTES].rpartition(b",")[0]
 
 
 def _split(lines: Sequence[str]) -> list[tuple[str, str]]:
