@@ -34,6 +34,12 @@ class SecretsRepository(Repository):
         statement = self._insert(SecretTable, {"name": name, **row})
         await self.session.execute(statement.on_conflict_do_update(index_elements=["owner_id", "name"], set_=row))
 
+    async def replace(self, name: str, former: bytes, ciphertext: bytes) -> bool:
+        """Put it in place of the former one; False when that one does not stand any more."""
+        change = self._change(SecretTable).where(SecretTable.name == name, SecretTable.ciphertext == former)
+        values = {"ciphertext": ciphertext, "updated_at": self.clock()}
+        return bool(await self._touched(change.values(**values), SecretTable.name))
+
     @reading
     async def get(self, name: str) -> bytes | None:
         """The sealed secret, None when there is none."""

@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
+from weakref import WeakValueDictionary
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cortex.base.clock import Clock
 from cortex.base.crypto import Vault
-from cortex.base.errors import ConfigError, Conflict, UserError
+from cortex.base.errors import ConfigError, Conflict, Throttled, UserError
 from cortex.base.ids import new_id
 from cortex.base.record import Veiled
 from cortex.base.user import User
@@ -41,6 +42,7 @@ from cortex.storage.tool_settings import ToolSettingsRepository
 
 ACCOUNTS_MOST = 10
 ADDRESS_CHARACTERS = 200
+TRIES_MOST, TRIED_S = 2, 40.0
 LOST_KEY = "The password of this account cannot be read any more. Connect it again."
 NO_ADDRESS = "This is no mail address: write it such as ada@example.org."
 UNREAD = ("junk", "trash", "drafts")
@@ -73,6 +75,8 @@ class MailAccounts(Struct, frozen=True, kw_only=True):
     logins: MailLogins
     inside: Callable[[], frozenset[tuple[str, int]]]
     changed: Callable[[], None]
+    _renewing: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _tries: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
 
     async def list(self, user: User) -> Sequence[tuple[MailAccountRow, Sequence[MailFolderRow]]]:
         """Their accounts, each with its folders."""
@@ -94,14 +98,14 @@ class MailAccounts(Struct, frozen=True, kw_only=True):
             host, port, security = known.host, known.port, known.security
         at = mail_server_at(host, port, security, (given.username.strip() or own, given.password), self.inside())
         account = self._row(user, own, at, "password")
-        await self._keep(user, account, await self._tried(at), {"password": given.password})
+        await self._keep(user, account, await self._tried(user, at), {"password": given.password})
         return account.id
 
     async def add_by_login(self, user: User, address: str, way: Way, tokens: Tokens) -> str:
         """Connect an account by a login at its provider (`services/mail/logins.py`), once its server has answered."""
         at = replace(self.logins.server(way, self.inside()), username=_address(address), token=tokens.access)
         account = self._row(user, at.username, at, way)
-        await self._keep(user, account, await self._tried(at), tokens.kept)
+        await self._keep(user, account, await self._tried(user, at), tokens.kept)
         return account.id
 
     async def finish_login(self, user: User, pasted: str = "") -> str:
@@ -116,20 +120,23 @@ class MailAccounts(Struct, frozen=True, kw_only=True):
         same = next((one for one in known if (one.way, one.username) == (done.way, done.address)), None)
         if same is None:
             return await self.add_by_login(user, done.address, done.way, done.tokens)
-        sealed = await self._sealed(done.tokens.kept)
-        await self.db.repository(SecretsRepository, user.id).put(mail_key(same.id), sealed)
-        await self.refresh(user, same.id)
+        await self._take(user, same, await self._sealed(done.tokens.kept))
         return same.id
 
     async def renew(self, user: User, account_id: str, password: str) -> None:
         """Take another password for an account, once its server takes it."""
         account = await self.db.repository(MailAccountsRepository, user.id).account(account_id)
         key = account.username, password
-        await self._tried(mail_server_at(account.host, account.port, account.security, key, self.inside()))
-        sealed = await self._sealed({"password": password})
+        await self._tried(user, mail_server_at(account.host, account.port, account.security, key, self.inside()))
+        await self._take(user, replace(account, way="password"), await self._sealed({"password": password}))
+
+    async def _take(self, user: User, account: MailAccountRow, sealed: bytes) -> None:
+        """Take another key for an account that stands."""
         async with self.db.transaction(user.id) as repository:
-            await repository(MailAccountsRepository).set_account(account_id, way="password", next_at=self.clock())
-            await repository(SecretsRepository).put(mail_key(account_id), sealed)
+            await repository(MailAccountsRepository).set_account(account.id, way=account.way, next_at=self.clock())
+            await repository(SecretsRepository).put(mail_key(account.id), sealed)
+            detail = {"account": account.id, "way": account.way}
+            await repository(AuditRepository).add(user.id, "mail.connected", account.address, detail)
         self.changed()
 
     @asynccontextmanager
@@ -142,18 +149,14 @@ class MailAccounts(Struct, frozen=True, kw_only=True):
             await connection.close()
 
     async def _server(self, account: MailAccountRow) -> MailServer:
-        sealed = await self.db.repository(SecretsRepository, account.owner_id).get(mail_key(account.id))
-        if sealed is None:
-            raise ConfigError(LOST_KEY)
-        key: dict[str, Any] = json.loads(await asyncio.to_thread(self.vault.unseal, sealed))
+        key, _ = await self._key(account)
         if account.way == "password":
             given = account.username, str(key["password"])
             return mail_server_at(account.host, account.port, account.security, given, self.inside())
         tokens = Tokens.from_kept(key)
         if tokens.until <= self.clock() + FRESH:
-            tokens = await self.logins.renewed(account.way, tokens)
-            sealed = await self._sealed(tokens.kept)
-            await self.db.repository(SecretsRepository, account.owner_id).put(mail_key(account.id), sealed)
+            async with self._renewing.setdefault(account.id, asyncio.Lock()):
+                tokens = await self._renewed(account)
         return MailServer(
             host=account.host,
             port=account.port,
@@ -162,6 +165,27 @@ class MailAccounts(Struct, frozen=True, kw_only=True):
             token=tokens.access,
             is_inside=(account.host, account.port) in self.inside(),
         )
+
+    async def _key(self, account: MailAccountRow) -> tuple[dict[str, Any], bytes]:
+        sealed = await self.db.repository(SecretsRepository, account.owner_id).get(mail_key(account.id))
+        if sealed is None:
+            raise ConfigError(LOST_KEY)
+        return json.loads(await asyncio.to_thread(self.vault.unseal, sealed)), sealed
+
+    async def _renewed(self, account: MailAccountRow) -> Tokens:
+        """Return tokens that are good for a while, new ones kept in place of the old ones, where those still stand.
+
+        The account may be removed meanwhile, or logged in anew: then its key is what stands now.
+        """
+        kept, sealed = await self._key(account)
+        tokens = Tokens.from_kept(kept)
+        if tokens.until > self.clock() + FRESH:  # somebody did it while we waited
+            return tokens
+        fresh = await self.logins.renewed(account.way, tokens)
+        secrets = self.db.repository(SecretsRepository, account.owner_id)
+        if await secrets.replace(mail_key(account.id), sealed, await self._sealed(fresh.kept)):
+            return fresh
+        return Tokens.from_kept((await self._key(account))[0])
 
     async def set_folders(self, user: User, account_id: str, ids: Collection[str]) -> None:
         """Say which folders of an account are read. What was read of others is forgotten."""
@@ -188,13 +212,19 @@ class MailAccounts(Struct, frozen=True, kw_only=True):
             await repository(SecretsRepository).remove(mail_key(account_id))
             await repository(AuditRepository).add(user.id, "mail.removed", account.address, {"account": account_id})
             await repository(ToolSettingsRepository).changed()
+        self.changed()  # whoever waits there for news leaves
 
-    async def _tried(self, server: MailServer) -> Sequence[ServerFolder]:
-        connection = await self.door.open(server)
-        try:
-            return await connection.do(Imap.folders)
-        finally:
-            await connection.close()
+    async def _tried(self, user: User, server: MailServer) -> Sequence[ServerFolder]:
+        """The folders of a server that answers. Throttled where this person has others tried already."""
+        tries = self._tries.setdefault(user.id, asyncio.Semaphore(TRIES_MOST))
+        if tries.locked():
+            raise Throttled("Other servers of yours are being tried. Wait until they have answered.", wait_s=TRIED_S)
+        async with tries:
+            connection = await self.door.open(server)
+            try:
+                return await connection.do(Imap.folders)
+            finally:
+                await connection.close()
 
     def _row(self, user: User, address: str, server: MailServer, way: Way) -> MailAccountRow:
         now = self.clock()

@@ -1,5 +1,6 @@
 """Logins by OAuth 2 at doubles of Google and Microsoft that refuse what theirs refuse; the keys open a real Dovecot."""
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -18,9 +19,11 @@ import pytest
 from msgspec.structs import replace
 
 from cortex.base.address import named
-from cortex.base.errors import NotAllowed, ServiceDown, UserError
-from cortex.integrations.mail.oauth import GOOGLE, MICROSOFT, OAuthClient
-from cortex.storage.mail import MailAccountsRepository
+from cortex.base.errors import ConfigError, NotAllowed, ServiceDown, UserError
+from cortex.integrations.mail.oauth import GOOGLE, MICROSOFT, OAuthClient, Tokens
+from cortex.services.mail.logins import MailLogins
+from cortex.storage.mail import MailAccountsRepository, Way
+from cortex.storage.secrets import SecretsRepository
 from tests.authority import Authority
 from tests.imap_servers import ImapServer, dovecot, mail
 from tests.living_house import LivingHouse, living_house
@@ -252,3 +255,53 @@ async def test_a_wrong_client_and_an_answer_that_is_none_are_said(
     away = replace(wrong, provider=replace(wrong.provider, device_url="http://127.0.0.1:9/device"))
     with pytest.raises((ServiceDown, NotAllowed)):
         await away.device()
+
+
+async def test_a_key_that_is_renewed_while_its_account_goes_does_not_come_back(
+    house: LivingHouse, double: tuple[Double, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts, logins = house.cortex.mail_accounts, house.cortex.mail_logins
+    begun = await logins.begin(house.admin, "google", "ann@example.org")
+    account = await accounts.finish_login(house.admin, double[0].authorize(begun.url))
+    assert await synced(house, account) == ""
+    clock = house.cortex.runtime.clock
+    assert isinstance(clock, StillClock)
+    clock.at = NOW + timedelta(hours=2)
+    row = (await accounts.list(house.admin))[0][0]
+    renewed = MailLogins.renewed
+
+    async def meanwhile(self: MailLogins, way: Way, tokens: Tokens) -> Tokens:
+        made = await renewed(self, way, tokens)
+        await accounts.remove(house.admin, account)
+        return made
+
+    monkeypatch.setattr(MailLogins, "renewed", meanwhile)
+    with pytest.raises(ConfigError):
+        async with accounts.opened(row):
+            pass
+    assert [name for name in await house.rows(SecretsRepository).names() if name.startswith("mail:")] == []
+
+
+async def test_of_several_who_find_a_key_old_one_renews_it(house: LivingHouse, double: tuple[Double, int]) -> None:
+    accounts, logins = house.cortex.mail_accounts, house.cortex.mail_logins
+    begun = await logins.begin(house.admin, "google", "ann@example.org")
+    account = await accounts.finish_login(house.admin, double[0].authorize(begun.url))
+    assert await synced(house, account) == ""
+    clock = house.cortex.runtime.clock
+    assert isinstance(clock, StillClock)
+    clock.at, given = NOW + timedelta(hours=2), double[0].count
+    row = (await accounts.list(house.admin))[0][0]
+    await asyncio.gather(*(accounts._server(row) for _ in range(3)))
+    assert double[0].count == given + 1
+
+
+async def test_a_token_that_the_mail_server_refuses_says_to_log_in_again(
+    house: LivingHouse, double: tuple[Double, int]
+) -> None:
+    begun = await house.cortex.mail_logins.begin(house.admin, "google", "ann@example.org")
+    account = await house.cortex.mail_accounts.finish_login(house.admin, double[0].authorize(begun.url))
+    assert await synced(house, account) == ""
+    double[0].good.clear()
+    said = await synced(house, account)
+    assert "does not take" in said
+    assert "Log in there once more" in said
