@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
-from sqlalchemy import delete, select
+from sqlalchemy import and_, delete, or_, select
 
 from cortex.base.errors import NotFound
 from cortex.storage.repository import Repository, as_row, reading
@@ -48,7 +48,8 @@ class MailNewsRepository(Repository):
     async def triggers(self) -> Sequence[MailTriggerRow]:
         """Those of all jobs that stand."""
         statement = self._mine(MailTriggerRow, MailTriggerTable).join(JobTable, JobTable.id == MailTriggerTable.job_id)
-        return await self._all(MailTriggerRow, statement.where(JobTable.removed_at.is_(None)))
+        standing = statement.where(JobTable.removed_at.is_(None)).order_by(MailTriggerTable.job_id)
+        return await self._all(MailTriggerRow, standing)
 
     async def put(self, trigger: MailTriggerRow) -> None:
         """Have these mails begin a job. NotFound for a foreign job."""
@@ -75,14 +76,17 @@ class MailNewsRepository(Repository):
         await self.session.execute(held.with_for_update())  # SQLite has one writer anyway
 
     @reading
-    async def news(self, most: int) -> Sequence[MailNews]:
-        """Mails that came, the oldest first."""
+    async def news(self, most: int, after: MailNews | None = None) -> Sequence[MailNews]:
+        """Mails that came, the oldest first. `after`: those behind this one."""
         statement = (
             self._mine(MailNews, MailTable, MailFolderTable.account_id)
             .join(MailNewsTable, MailNewsTable.mail_id == MailTable.id)
             .join(MailFolderTable, MailFolderTable.id == MailTable.folder_id)
             .order_by(MailTable.at, MailTable.id)
         )
+        if after is not None:
+            behind = and_(MailTable.at == after.at, MailTable.id > after.id)
+            statement = statement.where(or_(MailTable.at > after.at, behind))
         return await self._all(MailNews, statement.limit(most))
 
     async def looked_at(self, id: str) -> None:

@@ -1,16 +1,17 @@
 """Jobs that a mail begins: which mails, and what is done with one that came.
 
-A mail begins a job at most once, also one that is moved on: its slot is committed under its Message-ID. What it says is
-from outside: the run is marked from its first round on, as one that a web address began.
+A mail begins a job at most once, also one that is moved on: its slot is committed under its Message-ID. A job that
+takes no more holds up its own mails alone. What a mail says is from outside: the run is marked from its first round
+on, as one that a web address began.
 """
 
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
 from cortex.base.errors import NotFound, Throttled, UserError
-from cortex.base.ids import derived_id
+from cortex.base.ids import derived_id, digest
 from cortex.base.rates import MINUTE
 from cortex.base.user import User
 from cortex.services.jobs.hooks import TAKEN_A_MINUTE, WAITING_MOST, free_slot
@@ -28,8 +29,11 @@ from cortex.storage.words import fold, pieces
 
 AT_ONCE = 200
 CHARACTERS = 200
-SKEW = timedelta(minutes=2)  # by which a mail server's clock may be behind ours
+SKEW = timedelta(minutes=15)  # by which a mail server's clock may be behind ours
+UNKNOWN = datetime(1970, 1, 2, tzinfo=UTC)  # a server that does not say when it came
+OLD = timedelta(days=30)  # what came so long ago is moved about, not new
 NOTHING_SAID = "Say which mails: from whom, or words of the subject."
+FULL = "Too many runs of this job wait."
 NO_JOB = "No mail begins this job."
 
 
@@ -78,28 +82,38 @@ class MailTriggers(Struct, frozen=True, kw_only=True):
 
         One that cannot be taken now, because work is stopped or too many wait, is looked at again with the next ones.
         """
-        news = await self.runtime.db.repository(MailNewsRepository, owner_id).news(AT_ONCE)
-        if not news:
-            return
-        triggers = await self.runtime.db.repository(MailNewsRepository, owner_id).triggers()
-        for mail in news:
-            fitting = [one.job_id for one in triggers if _fits(one, mail)]
-            try:
-                await self._taken(owner_id, mail, fitting)
-            except Throttled:
-                break
+        repository = self.runtime.db.repository(MailNewsRepository, owner_id)
+        news = await repository.news(AT_ONCE)
+        triggers = await repository.triggers() if news else ()
+        full = set[str]()  # jobs that take no more now: their mails wait, and nobody else's
+        while news:
+            for mail in news:
+                fitting = [one.job_id for one in triggers if _fits(one, mail, self.runtime.clock())]
+                await self._taken(owner_id, mail, fitting, full)
+            news = await repository.news(AT_ONCE, news[-1]) if len(news) == AT_ONCE else ()
 
-    async def _taken(self, owner_id: str, mail: MailNews, job_ids: list[str]) -> None:
-        """Note the runs that a mail begins, and that it was looked at, in one commit."""
-        now = self.runtime.clock()
-        async with self.runtime.db.transaction(owner_id) as repository:
-            if job_ids and await repository(HaltsRepository).of(owner_id):
-                raise Throttled("Work is stopped.", wait_s=MINUTE.total_seconds())
-            for job_id in job_ids:
-                await repository(MailNewsRepository).hold(job_id)
-                delivery = derived_id("mail", job_id, mail.message_id or mail.id)
-                await _begun(repository, job_id, delivery, _told(mail), now)
-            await repository(MailNewsRepository).looked_at(mail.id)
+    async def _taken(self, owner_id: str, mail: MailNews, job_ids: list[str], full: set[str]) -> None:
+        """Note the runs that a mail begins, each once; that it was looked at, once all of them are noted."""
+        now, is_whole = self.runtime.clock(), True
+        for job_id in job_ids:
+            try:
+                if job_id in full:
+                    raise Throttled(FULL, wait_s=MINUTE.total_seconds())
+                async with self.runtime.db.transaction(owner_id) as repository:
+                    if await repository(HaltsRepository).of(owner_id):
+                        raise Throttled("Work is stopped.", wait_s=MINUTE.total_seconds())
+                    await repository(MailNewsRepository).hold(job_id)
+                    await _begun(repository, job_id, derived_id("mail", job_id, _key(mail)), _told(mail), now)
+            except Throttled:
+                full.add(job_id)
+                is_whole = False
+        if is_whole:
+            await self.runtime.db.repository(MailNewsRepository, owner_id).looked_at(mail.id)
+
+
+def _key(mail: MailNews) -> str:
+    """Return by which a mail is the same one, wherever it lies."""
+    return mail.message_id or digest("\n".join((mail.sender, mail.at.isoformat(), mail.subject)))
 
 
 async def _begun(repository: Opener, job_id: str, delivery: str, text: str, now: datetime) -> bool:
@@ -115,12 +129,12 @@ async def _begun(repository: Opener, job_id: str, delivery: str, text: str, now:
         return False
     lately, waiting = await hooks.counted(job_id, now - MINUTE)
     if lately >= TAKEN_A_MINUTE or waiting >= WAITING_MOST:
-        raise Throttled("Too many runs of this job wait.", wait_s=MINUTE.total_seconds())
+        raise Throttled(FULL, wait_s=MINUTE.total_seconds())
     await hooks.take(delivery, job_id, await free_slot(repository(SlotsRepository), job, now), text)
     return True
 
 
-def _fits(trigger: MailTriggerRow, mail: MailNews) -> bool:
+def _fits(trigger: MailTriggerRow, mail: MailNews, now: datetime) -> bool:
     """Tell whether all that is said of the mails that begin a job holds of this one."""
     sender = f"{mail.sender_name} {mail.sender}"
     people = " ".join(part for pair in json.loads(mail.recipients) for part in pair)
@@ -129,7 +143,8 @@ def _fits(trigger: MailTriggerRow, mail: MailNews) -> bool:
         (trigger.subject, mail.subject),
         (trigger.words, f"{mail.subject} {sender} {people}"),
     )
-    is_meant = trigger.account_id in ("", mail.account_id) and mail.at >= trigger.since - SKEW
+    is_new = mail.at <= UNKNOWN or (mail.at >= trigger.since - SKEW and mail.at > now - OLD)
+    is_meant = trigger.account_id in ("", mail.account_id) and is_new
     return is_meant and all(piece in fold(text) for said, text in asked for piece in pieces(fold(said)))
 
 

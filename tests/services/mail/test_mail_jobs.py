@@ -1,7 +1,9 @@
 """Jobs that a mail begins: those that are meant, once each, and none for what came before."""
 
 import asyncio
+import imaplib
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,55 @@ async def test_a_kill_behind_what_came_loses_no_mail_and_doubles_none(house: Liv
     assert len(await house.rows(MailNewsRepository).news(10)) == 1
     await halts.lift(house.admin.id)
     await asyncio.gather(*(triggers.arrived(house.admin.id) for _ in range(3)))
+    assert await house.rows(MailNewsRepository).news(10) == []
+    await begun(house, job, 1)
+
+
+async def test_a_job_that_takes_no_more_holds_up_no_other(
+    house: LivingHouse, server: ImapServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cortex.services.jobs.mail_triggers.TAKEN_A_MINUTE", 1)
+    account = await connected(house, server)
+    flooded, other = await job_of(house, "Flood", subject="flood"), await job_of(house, "Trip", subject="trip")
+    both = await job_of(house, "Both", sender="both.example")
+    for number in range(3):
+        server.deliver(
+            mail(f"Flood {number}", sender="Both <a@both.example>" if number == 2 else SCHOOL, id=f"f{number}")
+        )
+    server.deliver(mail("The trip", sender=SCHOOL, id="trip"))
+    await synced(house, account)
+    for job in (flooded, other, both):
+        await begun(house, job, 1)
+    assert len(await house.rows(MailNewsRepository).news(10)) == 2  # they wait for their job
+    monkeypatch.undo()
+    await house.cortex.mail_triggers.arrived(house.admin.id)
+    await begun(house, flooded, 3)
+    await begun(house, both, 1)
+
+
+async def test_a_mail_without_an_id_begins_once_and_an_old_one_never(house: LivingHouse, server: ImapServer) -> None:
+    account = await connected(house, server)
+    job = await job_of(house)
+    clock = house.cortex.runtime.clock
+    assert isinstance(clock, StillClock)
+    server.deliver(mail("No id", "Hello.", "Message-ID:", sender=SCHOOL))
+    with server.login() as client:
+        client.select("INBOX")
+        client.create("School")
+    await synced(house, account)
+    await begun(house, job, 1)
+    with server.login() as client:  # a rule of the server files it
+        client.select("INBOX")
+        client.copy(client.search(None, "SUBJECT", '"No id"')[1][0].decode(), "School")
+    await synced(house, account)
+    assert await house.rows(MailNewsRepository).news(10) == []
+    await begun(house, job, 1)
+    clock.at = NOW + timedelta(days=90)
+    with server.login() as client:
+        at = imaplib.Time2Internaldate(NOW + timedelta(days=20))
+        text = mail("Moved about", sender=SCHOOL, id="old").replace("\n", "\r\n")
+        client.append("INBOX", "", at, text.encode())
+    await synced(house, account)
     assert await house.rows(MailNewsRepository).news(10) == []
     await begun(house, job, 1)
 
