@@ -100,6 +100,9 @@ class PlainMail:
             raise NotFound("There is no such mail.")
         return self.texts[id]
 
+    async def read_all(self, ids: Sequence[str]) -> Mapping[str, MailText]:
+        return {id: self.texts[id] for id in ids if id in self.texts}
+
     async def thread(self, id: str) -> Sequence[MailHead]:
         name = (await self.head(id)).thread
         return [one.head for one in self.texts.values() if one.head.thread == name]

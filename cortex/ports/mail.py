@@ -195,6 +195,10 @@ class Mailboxes(Protocol):
         """The whole of a mail, from its server. It stays as unread as it was."""
         ...
 
+    async def read_all(self, ids: Sequence[str]) -> Mapping[str, MailText]:
+        """The whole of several mails, by id: those that are there."""
+        ...
+
     async def thread(self, id: str) -> Sequence[MailHead]:
         """All mails of its conversation that are in the index, the oldest first."""
         ...

@@ -130,12 +130,15 @@ async def mail_thread(ctx: Ctx, mail: str) -> Output:
         heads = await ctx.use(Mailboxes).thread(id_of(mail))
     except NotFound as error:
         raise ToolFailed(NO_MAIL.format(id=mail)) from error
-    lines = []
-    for place, head in enumerate(heads):
+    last = {head.id for head in heads[-READ_AT_ONCE:]}
+    texts, lines = await ctx.use(Mailboxes).read_all(list(last)), list[str]()
+    for head in heads:
         lines.append(line(ctx, head))
-        if len(heads) - place <= READ_AT_ONCE:
-            said = new_words((await text_of(ctx, head.id)).text, THREAD_CHARACTERS)
+        if head.id in texts:
+            said = new_words(texts[head.id].text, THREAD_CHARACTERS)
             lines += [f"  {one}" for one in said.splitlines()]
+        elif head.id in last:
+            lines.append("  [It is not there any more.]")
     return Output(text=stretch("\n".join(lines), 0, "mail_read"), words=counted(len(heads), "mail"), is_tainted=True)
 
 
@@ -162,7 +165,7 @@ async def mail_draft(
     subject: str = "",
     answers: str = "",
     to_all: bool = False,
-) -> str:
+) -> Output:
     """Lay a mail into the user's Drafts; it is not sent.
 
     Args:
@@ -176,7 +179,8 @@ async def mail_draft(
         "text": text, "to": to, "subject": subject, "answers": answers, "to_all": to_all,
     }  # fmt: skip
     target = await to_draft(ctx, given)
-    return await _written(ctx, target, "Laid down as a draft, not sent", "Remove the draft")
+    said = await _written(ctx, target, "Laid down as a draft, not sent", "Remove the draft")
+    return Output(text=said, is_tainted=bool(answers.strip()))  # subject and names are those of the mail
 
 
 async def _where_moved(ctx: Ctx, mails: Sequence[str], folder: str) -> str:

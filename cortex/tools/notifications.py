@@ -73,16 +73,22 @@ async def web_push(ctx: Ctx, text: str, title: str = "Cortex", person: str = "")
     return f"Pushed to {_devices(pushed.devices)}{later}{lost}."
 
 
-async def _named(ctx: Ctx, to: str) -> list[str]:
-    """To whom it goes, names of contacts as their addresses, kept: what the person allows is these addresses."""
+async def _meant(ctx: Ctx, to: str, answers: str = "") -> dict[str, Any]:
+    """To whom it goes, names of contacts as their addresses, and in which thread, kept: this is what the person allows.
+
+    ToolFailed where the user has no such mail to answer.
+    """
     words = [word.strip() for word in re.split(r"[,;]", to) if word.strip()]
 
     async def find() -> dict[str, Any]:
-        return {"to": [word if word.casefold() in OWN else await _address(ctx, word) for word in words]}
+        named = [word if word.casefold() in OWN else await _address(ctx, word) for word in words]
+        return {"to": named, "thread": dict(await _thread(ctx, answers))}
 
-    if all(word.casefold() in OWN or ADDRESS.fullmatch(word) for word in words):
-        return words
-    return list((await ctx.target(find))["to"])
+    if answers.strip():
+        ctx.note_private("which mail is answered")
+    elif all(word.casefold() in OWN or ADDRESS.fullmatch(word) for word in words):
+        return {"to": words, "thread": {}}
+    return await ctx.target(find)
 
 
 async def _address(ctx: Ctx, word: str) -> str:
@@ -92,11 +98,11 @@ async def _address(ctx: Ctx, word: str) -> str:
     return found
 
 
-async def _addressed(ctx: Ctx, to: str, **_: object) -> str:
-    return ", ".join(await _named(ctx, to)).lower()
+async def _addressed(ctx: Ctx, to: str, answers: str, **_: object) -> str:
+    return ", ".join((await _meant(ctx, to, answers))["to"]).lower()
 
 
-async def _letter(ctx: Ctx, to: str, subject: str, text: str) -> tuple[list[str], str, str]:
+async def _letter(ctx: Ctx, to: Sequence[str], subject: str, text: str) -> tuple[list[str], str, str]:
     """The addresses, the subject and the text as they are sent; ToolFailed for what no mail server would take."""
     addresses = await _addresses(ctx, to)
     head = " ".join(subject.split())
@@ -106,15 +112,13 @@ async def _letter(ctx: Ctx, to: str, subject: str, text: str) -> tuple[list[str]
 
 
 async def _can_mail(ctx: Ctx, to: str, subject: str, text: str, answers: str) -> None:
-    await _letter(ctx, to, subject, text)
-    await _thread(ctx, answers)
+    await _letter(ctx, (await _meant(ctx, to, answers))["to"], subject, text)
 
 
 async def _thread(ctx: Ctx, answers: str) -> Mapping[str, str]:
     """Return what puts an answer into the thread of this mail; ToolFailed where the user has no such mail."""
     if not answers.strip():
         return {}
-    ctx.note_private("which mail is answered")
     try:
         return (await ctx.use(Mailboxes).reply(answers.strip().removeprefix("#"))).headers
     except NotFound as error:
@@ -138,9 +142,9 @@ async def email_send(ctx: Ctx, to: str, subject: str, text: str, answers: str = 
         text: The mail, plain.
         answers: Id of the mail that it answers.
     """
-    addresses, head, words = await _letter(ctx, to, subject, text)
-    thread = await _thread(ctx, answers)
-    await ctx.use(Mail).send_mail(derived_id(ctx.call_id, "mail"), addresses, head, words, thread)
+    meant = await _meant(ctx, to, answers)
+    addresses, head, words = await _letter(ctx, meant["to"], subject, text)
+    await ctx.use(Mail).send_mail(derived_id(ctx.call_id, "mail"), addresses, head, words, meant["thread"])
     return f"Sent to {', '.join(addresses)}."
 
 
@@ -219,10 +223,10 @@ def _bounded(text: str, most: int, what: str) -> str:
     return words
 
 
-async def _addresses(ctx: Ctx, to: str) -> list[str]:
+async def _addresses(ctx: Ctx, to: Sequence[str]) -> list[str]:
     """The recipients, each once; ToolFailed for what is no address, and for "me" when the user has none."""
     found: list[str] = []
-    for name in await _named(ctx, to):
+    for name in to:
         if name.casefold() in OWN:
             name = await ctx.use(Mail).own_address()
             ctx.note_private("the user's address")
@@ -231,7 +235,7 @@ async def _addresses(ctx: Ctx, to: str) -> list[str]:
         found.append(name)
     wrong = [name for name in found if not ADDRESS.fullmatch(name)]
     if wrong or not found:
-        raise ToolFailed(NO_ADDRESS.format(word=(wrong or [to])[0][:80]))
+        raise ToolFailed(NO_ADDRESS.format(word=next(iter(wrong), "")[:80]))
     if len(set(found)) > RECIPIENTS:
         raise ToolFailed(f"A mail goes to {RECIPIENTS} addresses at most; nothing was sent.")
     return list(dict.fromkeys(found))

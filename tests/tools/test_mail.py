@@ -1,6 +1,7 @@
 """Mail from the chat: which mails, folders and people words mean, what a model reads, and the way back."""
 
 import json
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -8,7 +9,7 @@ from cortex.base.errors import NotFound, ToolFailed
 from cortex.base.user import User
 from cortex.integrations.files import Files
 from cortex.ports.contacts import Contacts
-from cortex.ports.mail import Mailboxes
+from cortex.ports.mail import Mailboxes, MailText
 from cortex.ports.outgoing import Mail
 from cortex.toolkit.mails import people_of
 from tests.plain_clients import Letters
@@ -115,6 +116,25 @@ async def test_a_long_mail_is_read_on(world: World, held: PlainMail, ann: User) 
 async def test_a_conversation_is_read_without_what_it_quotes(world: World, held: PlainMail, ann: User) -> None:
     lines = (await world.text(ann, "mail_thread", mail="roof2")).splitlines()
     assert [line.strip() for line in lines][1::2] == ["It costs 900.", "Too much."]
+
+
+async def test_a_mail_that_went_meanwhile_leaves_its_conversation_readable(
+    world: World, held: PlainMail, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = held.read_all
+
+    async def without(ids: Sequence[str]) -> Mapping[str, MailText]:
+        return await whole([id for id in ids if id != "roof"])
+
+    monkeypatch.setattr(held, "read_all", without)
+    lines = (await world.text(ann, "mail_thread", mail="roof2")).splitlines()
+    assert [line.strip() for line in lines][1::2] == ["[It is not there any more.]", "Too much."]
+
+
+async def test_what_an_answer_quotes_of_its_mail_is_from_outside(world: World, held: PlainMail, ann: User) -> None:
+    assert (await world.run(world.ctx(ann), "mail_draft", text="Fine.", answers="#roof2")).is_tainted
+    own = await world.run(world.ctx(ann), "mail_draft", text="Sofa?", to="ola@example.org", subject="Sofa")
+    assert not own.is_tainted
 
 
 async def test_a_subject_cannot_pass_for_another_line(world: World, held: PlainMail, ann: User) -> None:

@@ -152,8 +152,11 @@ async def test_words_of_the_person_send_an_answer_in_its_thread(
     turn = await house.cortex.chat.send_message(house.admin, cid, words)
     request = await house.until(cid, "approval", turn=turn, state="asked")
     assert outbox.mails == []
+    logins = (server.folder / "log").read_text().count(f"Login: user=<{person}>")
     await house.cortex.approvals.answer(house.admin, request.payload["approval"], "once")
     await house.until(cid, "turn.end", turn=turn)
+    # What it answers was looked up ahead of the question: its check has a few seconds, a provider takes longer.
+    assert (server.folder / "log").read_text().count(f"Login: user=<{person}>") == logins
     (sent,) = outbox.mails
     assert sent.rcpt_tos == ["karim@example.org"]
     lines = sent.content
