@@ -3,7 +3,7 @@
 Keys of accounts stand among the person's secrets (`storage/secrets.py`), under `mail_key`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Literal, cast
 
@@ -112,6 +112,12 @@ class MailAccountsRepository(Repository):
         change = self._change(MailFolderTable).where(MailFolderTable.id == id).values(**values)
         await self._must_touch(change, MailFolderTable.id, NO_FOLDER)
 
+    async def set_read(self, id: str, uidvalidity: int, **values: Any) -> bool:
+        """Change a folder, if it is still read, and of this count; whether it is."""
+        still = MailFolderTable.id == id, MailFolderTable.is_read, MailFolderTable.uidvalidity == uidvalidity
+        change = self._change(MailFolderTable).where(*still).values(**values)
+        return bool(await self._touched(change, MailFolderTable.id))
+
     async def forget(self, folder_id: str) -> None:
         """Forget what was read of a folder."""
         await self.session.execute(self._remove(MailTable).where(MailTable.folder_id == folder_id))
@@ -156,14 +162,25 @@ class DueMailRepository(SharedRepository):
         return [(row[0], row[1]) for row in (await self.session.execute(statement)).all()]
 
     async def take(self, id: str, until: datetime) -> bool:
-        """Take a due account for oneself until then, so that no other process asks it as well; whether it was free."""
+        """Take a due account for oneself until then, so that no other process asks it as well; whether it was free.
+
+        Nobody takes one of a person who was shut out.
+        """
+        active = select(AccountTable.id).where(AccountTable.is_active)
         change = (
             update(MailAccountTable)
             .execution_options(synchronize_session=False)
             .where(MailAccountTable.id == id, MailAccountTable.next_at <= self.clock())
+            .where(MailAccountTable.owner_id.in_(active))
             .values(next_at=until)
         )
         return bool(await self._touched(change, MailAccountTable.id))
+
+    @reading
+    async def standing(self, ids: Collection[str]) -> frozenset[str]:
+        """Those of these accounts that are there, of people who were not shut out."""
+        statement = self._of_active(MailAccountTable.id).where(MailAccountTable.id.in_(ids))
+        return frozenset((await self.session.execute(statement)).scalars())
 
     @reading
     async def failing(self) -> tuple[int, Sequence[str]]:

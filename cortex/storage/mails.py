@@ -92,6 +92,30 @@ class MailsRepository(Repository):
         return await self._all(MailRow, ordered), total
 
     @reading
+    async def count(self) -> int:
+        """Return how many there are of the person, of all accounts."""
+        statement = select(func.count()).select_from(MailTable).where(self._reach(MailTable))
+        return int((await self.session.execute(statement)).scalar_one())
+
+    @reading
+    async def newest(self, ids: Sequence[str], most: int) -> Sequence[str]:
+        """The newest of these."""
+        found: list[tuple[datetime, str]] = []
+        for start in range(0, len(ids), ROWS_AT_ONCE):
+            where = self._reach(MailTable), MailTable.id.in_(ids[start : start + ROWS_AT_ONCE])
+            rows = await self.session.execute(select(MailTable.at, MailTable.id).where(*where))
+            found = sorted([*found, *((row[0], row[1]) for row in rows.all())], reverse=True)[:most]
+        return [id for _, id in found]
+
+    async def remove_oldest(self, count: int) -> None:
+        """Let go of so many of the person's, the oldest."""
+        oldest = select(MailTable.id).where(self._reach(MailTable)).order_by(MailTable.at, MailTable.id).limit(count)
+        ids = list((await self.session.execute(oldest)).scalars())
+        for start in range(0, len(ids), ROWS_AT_ONCE):
+            gone = self._remove(MailTable).where(MailTable.id.in_(ids[start : start + ROWS_AT_ONCE]))
+            await self.session.execute(gone)
+
+    @reading
     async def of_thread(self, thread: str) -> Sequence[MailRow]:
         """The mails of a conversation, the oldest first."""
         statement = self._mine(MailRow, MailTable).where(MailTable.thread == thread)

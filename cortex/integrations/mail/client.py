@@ -13,6 +13,7 @@ from cortex.base.dial import Resolver, resolve, unknown_host, vetted
 from cortex.base.errors import NotAllowed, ServiceDown, UserError
 from cortex.base.trust import certificates
 from cortex.integrations.mail.imap import Imap
+from cortex.integrations.mail.line import Cord
 from cortex.integrations.mail.server import MailServer
 
 V = TypeVar("V")
@@ -43,22 +44,24 @@ class MailConnection:
             raise
 
     async def news(self, within_s: float) -> bool:
-        """Wait for the server to say that something came into the open folder; no thread waits meanwhile.
+        """Wait for the server to say that something came into the open folder; its thread has nothing to do meanwhile.
 
-        False where nothing did in this time; ServiceDown, EOFError where the line ended.
+        False where nothing did in this time; ServiceDown, EOFError where the line ended; ToolFailed where it does not
+        let us wait. A cancel cuts the line: what does not answer would hold it up.
         """
-        await self.do(Imap.wait)
+        until = asyncio.get_running_loop().time() + within_s
         try:
-            try:
-                async with asyncio.timeout(within_s):
-                    while True:
-                        await _readable(self.imap)
-                        if await self.do(Imap.news):
-                            return True
-            except TimeoutError:
-                return False
-        finally:
-            await self.do(Imap.stop_waiting)
+            came = await self.do(Imap.wait)
+            while not came and not (came := await self.do(Imap.news)):  # first what came with its yes
+                async with asyncio.timeout_at(until):
+                    await _readable(self.imap)
+        except TimeoutError:
+            came = False
+        except asyncio.CancelledError:
+            self.imap.abort()
+            raise
+        await self.do(Imap.stop_waiting)
+        return came
 
     async def close(self) -> None:
         """Leave."""
@@ -91,29 +94,27 @@ class MailDoor:
         except NotAllowed as error:
             text = f"{error.message} An admin can name it among the mail servers in the network."
             raise UserError(text, field="host") from None
-        thread = ThreadPoolExecutor(1, thread_name_prefix="mail")
-        opening = asyncio.get_running_loop().run_in_executor(thread, self._opened, server, addresses)
+        thread, cord = ThreadPoolExecutor(1, thread_name_prefix="mail"), Cord()
+        opening = asyncio.get_running_loop().run_in_executor(thread, self._opened, server, addresses, cord)
         try:
             async with asyncio.timeout(OPEN_S):
                 return MailConnection(await asyncio.shield(opening), thread, server.host)
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError) as error:
+            cord.cut()  # whatever it waits for, its thread ends now
             opening.add_done_callback(_closed)
-            raise ServiceDown(f"{server.host} did not answer in time.") from None
-        except asyncio.CancelledError:
-            opening.add_done_callback(_closed)
+            if isinstance(error, TimeoutError):
+                raise ServiceDown(f"{server.host} did not answer in time.") from None
             raise
         finally:
             if not opening.done() or opening.exception() is not None:
                 thread.shutdown(wait=False)
 
-    def _opened(self, server: MailServer, addresses: Sequence[str]) -> Imap:
-        return Imap(server, addresses, self._context or certificates())
+    def _opened(self, server: MailServer, addresses: Sequence[str], cord: Cord) -> Imap:
+        return Imap(server, addresses, self._context or certificates(), cord)
 
 
 async def _readable(imap: Imap) -> None:
     """Wait until the connection has something to be read."""
-    if imap.has_more():
-        return
     loop, handle = asyncio.get_running_loop(), imap.handle
     came = asyncio.Event()
     loop.add_reader(handle, came.set)

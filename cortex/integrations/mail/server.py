@@ -54,6 +54,7 @@ class MailProvider(Struct, frozen=True, kw_only=True):
 
 
 APP_PASSWORD = "Make an app password in the account's security settings there, and enter it here."  # noqa: S105
+ALLOW_IMAP = "Allow POP3 and IMAP in the settings of your mail there first."
 PROVIDERS = (
     MailProvider(
         name="Gmail",
@@ -86,8 +87,22 @@ PROVIDERS = (
         name="GMX",
         host="imap.gmx.net",
         domains=("gmx.de", "gmx.net", "gmx.at", "gmx.ch"),
-        hint="Allow POP3 and IMAP in the settings of your mail there first.",
+        hint=ALLOW_IMAP,
     ),
+    MailProvider(name="WEB.DE", host="imap.web.de", domains=("web.de",), hint=ALLOW_IMAP),
+    MailProvider(
+        name="T-Online",
+        host="secureimap.t-online.de",
+        domains=("t-online.de", "magenta.de"),
+        hint="Make a password for mail programs in the settings of your mail there, and enter it here.",
+    ),
+    MailProvider(
+        name="Yahoo",
+        host="imap.mail.yahoo.com",
+        domains=("yahoo.com", "yahoo.de", "yahoo.fr", "yahoo.it", "yahoo.es", "yahoo.co.uk", "ymail.com"),
+        hint=APP_PASSWORD,
+    ),
+    MailProvider(name="AOL", host="imap.aol.com", domains=("aol.com", "aol.de"), hint=APP_PASSWORD),
     MailProvider(
         name="Posteo",
         host="posteo.de",

@@ -41,6 +41,21 @@ class RawHead(Struct, frozen=True, kw_only=True):
     headers: bytes
 
 
+class Fetched(Struct, frozen=True, kw_only=True):
+    """Words of a server about a mail, said once. `data`: the bytes of it that came with this, None where none did."""
+
+    uid: int
+    told: bytes
+    data: bytes | None
+
+
+class TextHits(Struct, frozen=True, kw_only=True):
+    """Mails that a search found. `passed`: words that the server cannot look for, which it was not asked for."""
+
+    uids: Sequence[int]
+    passed: Sequence[str] = ()
+
+
 class Placed(Struct, frozen=True, kw_only=True):
     """Where a mail lies now: the count of its folder, and its number; 0 where the server did not say."""
 

@@ -12,12 +12,13 @@ from msgspec import Struct
 from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.integrations.mail.client import MailConnection
 from cortex.integrations.mail.imap import Imap
-from cortex.integrations.mail.values import Placed
+from cortex.integrations.mail.values import Placed, RawHead
 from cortex.ports.mail import MailChange, MailPlace
 from cortex.storage.mail import MailFolderRow
 
 DONE, UNDONE = "done", "undone"
 DRAFT_FLAGS = ("\\Draft", "\\Seen")
+NOT_SURE = "Its server cannot move mails in one go, and this one bears no id by which its copy is known."
 GONE = "It is not there any more: it was moved, sent or removed since."
 
 
@@ -85,7 +86,7 @@ class MailChanges(Struct, frozen=True, kw_only=True):
                 raise Conflict(GONE)
             trash = next((folder.path for folder in self.folders.values() if folder.role == "trash"), "")
             if trash:
-                await self.connection.do(Imap.move, [one.uid], trash)
+                await self._move(path, [one], trash)
             else:
                 await self.connection.do(Imap.discard, [one.uid])
 
@@ -139,6 +140,8 @@ class MailChanges(Struct, frozen=True, kw_only=True):
         return [_place(folder_id, made[one], one.message_id) for one in places]
 
     async def _move(self, path: str, left: Sequence[MailPlace], target: str) -> dict[MailPlace, Placed]:
+        if not self.connection.imap.can_move:
+            return {one: await self._copied(path, one, target) for one in left}
         asked = sorted(one.uid for one in left)
 
         def work(imap: Imap) -> Sequence[Placed]:
@@ -149,6 +152,33 @@ class MailChanges(Struct, frozen=True, kw_only=True):
         if len(said) == len(asked):
             return {one: said[asked.index(one.uid)] for one in left}
         return {one: await self._at(target, one.message_id) for one in left}
+
+    async def _copied(self, path: str, one: MailPlace, target: str) -> Placed:
+        """Copy a mail and take the first one away, on a server that does not move; only this, where its copy is there.
+
+        A kill comes between the two, and a second copy would be another mail.
+        """
+        if not one.message_id:
+            raise ToolFailed(NOT_SURE)
+        await self.connection.do(Imap.looking, path, one.uidvalidity)
+        (source,) = await self.connection.do(Imap.heads, [one.uid]) or _gone()
+        state = await self.connection.do(Imap.examine, target)
+        copies = await self.connection.do(Imap.heads, await self.connection.do(Imap.with_id, one.message_id))
+        same = [copy for copy in copies if (copy.size, copy.headers) == (source.size, source.headers)]
+        placed = Placed(uidvalidity=state.uidvalidity, uid=same[0].uid if same else 0)
+
+        def work(imap: Imap) -> Placed:
+            imap.changing(path, one.uidvalidity)
+            made = placed if placed.uid else next(iter(imap.copy([one.uid], target)), placed)
+            imap.discard([one.uid])
+            return made
+
+        made = await self.connection.do(work)
+        return made if made.uid else await self._at(target, one.message_id)
+
+
+def _gone() -> Sequence[RawHead]:
+    raise NotFound(GONE)
 
 
 def checked(places: Sequence[MailPlace], most: int) -> Sequence[MailPlace]:

@@ -20,6 +20,8 @@ _ANSWERS = re.compile(r"(?i)\s*(?:re|aw|antw|sv|vs|rif|ref)\s*(?:\[\d+\])?:")
 def reply_to(head: HeadRead, own: str, *, to_all: bool) -> MailReply:
     """Whom an answer to this mail goes to, what it is about, and what puts it into the conversation."""
     senders = [person(pair) for pair in head.reply_to] or [person(head.sender)]
+    if head.sender[0].lower() == own.lower() and head.to:  # one's own mail goes on to whom it went
+        senders = [person(pair) for pair in head.to]
     others = [person(pair) for pair in (head.to + head.cc if to_all else [])]
     people: dict[str, MailPerson] = {}
     for one in (*senders, *others):

@@ -1,5 +1,6 @@
 """The port `Mailboxes` of one person: found in the index, read and changed on the servers."""
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -7,10 +8,11 @@ from contextlib import AbstractAsyncContextManager
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cortex.base.clock import Clock
-from cortex.base.errors import ConfigError, CortexError, NotFound, ServiceDown, ToolFailed, UserError
+from cortex.base.clock import Clock, ticks_s
+from cortex.base.errors import ConfigError, Conflict, CortexError, NotFound, ToolFailed, UserError
 from cortex.integrations.mail.client import LONG_S, MailConnection
-from cortex.integrations.mail.imap import LITERAL_BYTES, Imap
+from cortex.integrations.mail.imap import LITERAL_BYTES, MARKS, Imap
+from cortex.integrations.mail.values import TextHits
 from cortex.ports.foreign import ForeignReader
 from cortex.ports.mail import (
     MailAccount,
@@ -29,16 +31,18 @@ from cortex.services.mail import letters
 from cortex.services.mail.accounts import MailAccounts
 from cortex.services.mail.changes import MailChanges, checked
 from cortex.services.mail.reading import HeadRead, file_of, heads_of, person, row_id, text_of
-from cortex.services.mail.sync import MailSync
+from cortex.services.mail.sync import OWN_MOST, MailSync
 from cortex.storage.db import Database
 from cortex.storage.mail import MailAccountRow, MailAccountsRepository, MailFolderRow
-from cortex.storage.mails import MailRow, MailsRepository
+from cortex.storage.mails import NO_MAIL, MailRow, MailsRepository
 from cortex.storage.words import pieces
 
 MAIL_BYTES = LITERAL_BYTES - 2_000_000
 FOUND_MOST = 400  # mails that a server's own search may give
 CHANGED_MOST = 100
 SHORTENED = "The mail is larger than is fetched; what is attached to it may be missing."
+LOOKED_S = 100.0  # for texts, of all accounts together
+UNREAD = "{names}: not read, so nothing of it can be found. The user can tick it on the page Mail accounts."
 NO_DRAFTS = "This account has no folder for drafts."
 
 
@@ -81,9 +85,12 @@ class UserMailboxes(Struct, frozen=True, kw_only=True):
     async def search(self, wanted: MailWanted) -> MailsFound:
         """The mails that are meant: from the index, and from the servers where their texts are looked through."""
         folders = {one.id: one for one in await self._kept.folders()}
-        asked = [one for one in folders.values() if _is_asked(one, wanted)]
+        meant = [one for one in folders.values() if _is_meant(one, wanted)]
+        asked = [one for one in meant if one.is_read]
         notes: list[str] = []
-        ids: list[str] | None = None
+        ids: Sequence[str] | None = None
+        if wanted.before:
+            await self._mails.get(wanted.before)  # NotFound: it would begin at the top again
         if wanted.in_text and wanted.words:
             ids, notes = await self._in_text(wanted, asked)
             wanted = replace(wanted, words="")
@@ -91,30 +98,45 @@ class UserMailboxes(Struct, frozen=True, kw_only=True):
         lacking = sum(one.lacking for one in asked)
         if lacking:
             notes.append(f"{lacking} mails are still being read and were not looked through.")
+        if unread := sorted({one.name for one in meant if not one.is_read}) if _names_one(wanted) else []:
+            notes.append(UNREAD.format(names=", ".join(unread)[:200]))
+        if await self._mails.count() >= OWN_MOST:
+            notes.append(f"Older ones are not in the list: it holds the newest {OWN_MOST} mails.")
         notes += [
             f"{one.address} could not be reached lately: {one.failure}"
             for one in await self._kept.accounts()
             if one.failure and wanted.account_id in ("", one.id)
         ]
-        heads = [_head(row, folders[row.folder_id]) for row in rows]
+        heads = [_head(row, folders[row.folder_id]) for row in rows if row.folder_id in folders]
         return MailsFound(heads=heads, count=count, note=" ".join(notes))
 
-    async def _in_text(self, wanted: MailWanted, asked: Sequence[MailFolderRow]) -> tuple[list[str], list[str]]:
-        """The ids of mails in whose texts the words stand, and what was not looked through."""
-        words, found, notes = pieces(wanted.words), list[str](), list[str]()
+    async def _in_text(self, wanted: MailWanted, asked: Sequence[MailFolderRow]) -> tuple[Sequence[str], list[str]]:
+        """The ids of the newest mails in whose texts the words stand, and what was not looked through, or for."""
+        words, found, notes, passed = pieces(wanted.words), list[str](), list[str](), set[str]()
+        until_s = ticks_s() + LOOKED_S
         for account in await self._kept.accounts():
-            own = [one for one in asked if one.account_id == account.id and one.uidvalidity]
-            if not own:
+            left = [one for one in asked if one.account_id == account.id and one.uidvalidity]
+            if not left:
                 continue
             try:
                 async with self._opened(account) as connection:
-                    for folder in own:
-                        uids = await connection.do(_searched, folder, words, within_s=LONG_S)
-                        newest = sorted(uids, reverse=True)[:FOUND_MOST]
-                        found += [row_id(folder, folder.uidvalidity, uid) for uid in newest]
+                    while left and (within_s := until_s - ticks_s()) > 0:
+                        said = await connection.do(_searched, left[0], words, within_s=within_s)
+                        folder = left.pop(0)
+                        passed |= set(said.passed)
+                        if len(said.passed) < len(words):
+                            found += [row_id(folder, folder.uidvalidity, uid) for uid in said.uids]
             except (CortexError, ConfigError) as error:
                 notes.append(f"{account.address} could not be looked through: {error.message}")
-        return found[:FOUND_MOST], notes
+            else:
+                if left:
+                    names = ", ".join(one.name for one in left)[:200]
+                    notes.append(f"Of {account.address} there was no time to look through {names}.")
+        if passed:
+            notes.append(f"The server cannot look for {', '.join(sorted(passed))} in texts.")
+        if len(found) > FOUND_MOST:
+            notes.append(f"These are the newest {FOUND_MOST} of {len(found)}.")
+        return await self._mails.newest(found, FOUND_MOST), notes
 
     async def head(self, id: str) -> MailHead:
         """One mail as in a list."""
@@ -124,6 +146,28 @@ class UserMailboxes(Struct, frozen=True, kw_only=True):
     async def read(self, id: str) -> MailText:
         """The whole of a mail, from its server. It stays as unread as it was."""
         row, folder, data = await self._fetched(id)
+        return await self._text(row, folder, data)
+
+    async def read_all(self, ids: Sequence[str]) -> Mapping[str, MailText]:
+        """The whole of several mails by one login; those that are there."""
+        made: dict[str, MailText] = {}
+        rows = [await self._mails.get(id) for id in ids]
+        folders = {one.id: one for one in await self._kept.folders()}
+        for account in await self._kept.accounts():
+            own = [row for row in rows if row.folder_id in folders and folders[row.folder_id].account_id == account.id]
+            if not own:
+                continue
+            async with self._opened(account) as connection:
+                for row in own:
+                    folder = folders[row.folder_id]
+                    try:
+                        data = await connection.do(_message, folder, row.uid, within_s=LONG_S)
+                    except (NotFound, Conflict):  # it was moved or removed just now: the others are read
+                        continue
+                    made[row.id] = await self._text(row, folder, data)
+        return made
+
+    async def _text(self, row: MailRow, folder: MailFolderRow, data: bytes) -> MailText:
         said = await text_of(self.foreign, data)
         note = " ".join(filter(None, (said.note, SHORTENED if row.size > MAIL_BYTES else "")))
         return MailText(
@@ -144,7 +188,8 @@ class UserMailboxes(Struct, frozen=True, kw_only=True):
         """All mails of its conversation that are in the index, the oldest first."""
         folders = {one.id: one for one in await self._kept.folders()}
         row = await self._mails.get(id)
-        return [_head(one, folders[one.folder_id]) for one in await self._mails.of_thread(row.thread)]
+        rows = await self._mails.of_thread(row.thread)
+        return [_head(one, folders[one.folder_id]) for one in rows if one.folder_id in folders]
 
     async def file(self, id: str, number: int) -> bytes:
         """An attachment's bytes; ToolFailed for one that is too large."""
@@ -192,10 +237,24 @@ class UserMailboxes(Struct, frozen=True, kw_only=True):
         return MailChange(kind="move", account_id=account_id, folder_id=folder_id, places=places)
 
     async def ready_marks(self, ids: Sequence[str], marks: Sequence[str], unmarks: Sequence[str]) -> MailChange:
-        """Mails of one account, ready to be marked."""
-        places, account_id, before = await self._places(ids)
+        """Mails of one account, ready to be marked. How they are marked now, their server says."""
+        places, account_id, known = await self._places(ids)
+        folders = {one.id: one for one in await self._kept.folders()}
+        before: dict[MailPlace, Sequence[str]] = dict(zip(places, known, strict=True))
+        async with self._opened(await self._kept.account(account_id)) as connection:
+            for folder_id in {one.folder_id for one in places}:
+                own = {one.uid: one for one in places if one.folder_id == folder_id}
+                folder = folders[folder_id]
+                await connection.do(Imap.looking, folder.path, folder.uidvalidity)
+                there = await connection.do(Imap.flags, list(own))
+                before |= {own[uid]: [one for one in flags if one in MARKS] for uid, flags in there.items()}
         return MailChange(
-            kind="mark", account_id=account_id, places=places, before=before, marks=marks, unmarks=unmarks
+            kind="mark",
+            account_id=account_id,
+            places=places,
+            before=[before[one] for one in places],
+            marks=marks,
+            unmarks=unmarks,
         )
 
     async def write(self, change: MailChange) -> str:
@@ -213,16 +272,20 @@ class UserMailboxes(Struct, frozen=True, kw_only=True):
             changes = MailChanges(connection=connection, folders=folders)
             told = await (changes.put_back(change, done) if done else changes.write(change))
             touched = {change.folder_id, *(one.folder_id for one in change.places)}
-            try:
-                await self.sync.look_again(account, connection, [folders[id] for id in touched if id in folders])
-            except ServiceDown:  # it is done; the index follows later
+            meant = [folders[id] for id in touched if id in folders]
+            is_seen = await self.sync.look_again(account, connection, meant)
+        if not is_seen:  # it is done; the index follows soon
+            with contextlib.suppress(NotFound):
                 await self._kept.set_account(account.id, next_at=self.clock())
+            self.mail.changed()
         return told
 
     async def _places(self, ids: Sequence[str]) -> tuple[Sequence[MailPlace], str, Sequence[Sequence[str]]]:
         """Where these mails lie, in which account, and their marks."""
         folders = {one.id: one for one in await self._kept.folders()}
         rows = [await self._mails.get(id) for id in dict.fromkeys(ids[: CHANGED_MOST + 1])]
+        if any(row.folder_id not in folders for row in rows):
+            raise NotFound(NO_MAIL)
         accounts = {folders[row.folder_id].account_id for row in rows}
         if len(accounts) > 1:
             raise ToolFailed("Mails of one account are changed at once, not of several.")
@@ -242,13 +305,9 @@ class UserMailboxes(Struct, frozen=True, kw_only=True):
         folder = await self._kept.folder(row.folder_id)
         account = await self._kept.account(folder.account_id)
 
-        def work(imap: Imap) -> bytes:
-            imap.looking(folder.path, folder.uidvalidity)
-            return imap.message(row.uid, MAIL_BYTES)
-
         async with self._opened(account) as connection:
             try:
-                return row, folder, await connection.do(work, within_s=LONG_S)
+                return row, folder, await connection.do(_message, folder, row.uid, within_s=LONG_S)
             except NotFound:
                 await self.sync.look_again(account, connection, [folder])
                 raise
@@ -272,17 +331,26 @@ def _no_account() -> MailAccountRow:
     raise UserError("No mail account is connected.")
 
 
-def _searched(imap: Imap, folder: MailFolderRow, words: Sequence[str]) -> Sequence[int]:
+def _searched(imap: Imap, folder: MailFolderRow, words: Sequence[str]) -> TextHits:
     imap.looking(folder.path, folder.uidvalidity)
     return imap.search(words)
 
 
-def _is_asked(folder: MailFolderRow, wanted: MailWanted) -> bool:
-    """Tell whether a folder is looked through."""
+def _message(imap: Imap, folder: MailFolderRow, uid: int) -> bytes:
+    imap.looking(folder.path, folder.uidvalidity)
+    return imap.message(uid, MAIL_BYTES)
+
+
+def _is_meant(folder: MailFolderRow, wanted: MailWanted) -> bool:
+    """Tell whether a folder is to be looked through, if it is read."""
     if wanted.folder_id:
         return folder.id == wanted.folder_id
-    is_meant = wanted.role in ("", folder.role) and wanted.account_id in ("", folder.account_id)
-    return folder.is_read and is_meant
+    return wanted.role in ("", folder.role) and wanted.account_id in ("", folder.account_id)
+
+
+def _names_one(wanted: MailWanted) -> bool:
+    """Tell whether some folder is asked for by itself: of all, those that are not read are not missed."""
+    return bool(wanted.folder_id or wanted.role)
 
 
 def _shown(folder: MailFolderRow) -> MailFolder:

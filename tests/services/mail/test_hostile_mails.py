@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortex.base.errors import UserError
-from cortex.integrations.mail.answers import folder_of, head_of, numbers, placed
+from cortex.integrations.mail import answers
 from cortex.integrations.mail.values import RawHead
 from cortex.ports.foreign import all_of
 from cortex.services.mail.reading import FilePiece, ListedHead, TextRead, file_of, heads_of, text_of
@@ -96,15 +96,75 @@ async def test_an_answer_of_another_shape_is_refused(house: LivingHouse) -> None
     assert TextRead.model_config["extra"] == "forbid"
 
 
+def heads_in(*answer: object) -> list[RawHead]:
+    return list(answers.heads_of(answers.fetched(answer), 100))
+
+
 def test_what_a_server_answers_is_read_or_passed_over() -> None:
-    assert head_of((b"1 (FLAGS (\\Seen))", b"")) is None
-    head = head_of((b'1 (UID 7 FLAGS (\\Seen $x \\Answered) RFC822.SIZE 9 INTERNALDATE "99-Foo-1 x"', b"h"))
-    assert head is not None
+    assert heads_in(b"1 (FLAGS (\\Seen))") == []
+    told = b'1 (UID 7 FLAGS (\\Seen $x \\Answered) RFC822.SIZE 9 INTERNALDATE "99-Foo-1 x" BODY[H] {1}'
+    (head,) = heads_in((told, b"h"), b")")
     assert (head.uid, head.flags, head.size, head.at.year) == (7, ["seen", "answered"], 9, 1970)
-    assert placed([b"12 3:5 7:9"])[1].uid == 8
-    assert len(placed([b"12 1 1:999999999999"])) <= 1_000
-    assert placed([b"nonsense"]) == placed(None) == placed([None]) == []
-    assert numbers([5, 1, 2, 3, 9]) == "1:3,5,9"
-    assert folder_of("INBOX.Entwürfe", ".", ()).role == "drafts"
-    assert folder_of("[Gmail]/All Mail", "/", ("\\All",)).is_all
-    assert folder_of("Müll", "/", ("\\Trash",)).role == "trash"
+    assert answers.placed([b"12 3:5 7:9"])[1].uid == 8
+    assert len(answers.placed([b"12 1 1:999999999999"])) <= 1_000
+    assert answers.placed([b"nonsense"]) == answers.placed(None) == answers.placed([None]) == []
+    assert answers.numbers([5, 1, 2, 3, 9]) == "1:3,5,9"
+
+
+def test_what_a_server_says_unasked_takes_no_head_away() -> None:
+    told = b"1 (UID 7 FLAGS () BODY[HEADER.FIELDS (FROM)] {9}"
+    flags = b"1 (UID 7 FLAGS (\\Seen))"
+    for answer in ([(told, b"From: a@b"), b")", flags], [flags, (told, b"From: a@b"), b")"]):
+        (head,) = heads_in(*answer)
+        assert head.headers == b"From: a@b"
+    (head,) = heads_in(b'1 (UID 7 BODY[HEADER.FIELDS (FROM)] "")')
+    assert head.headers == b""
+    for year in (b"01-Jan-0001", b"31-Dec-9999"):
+        (head,) = heads_in((b'1 (UID 7 INTERNALDATE "' + year + b' 00:00:00 +0000" BODY[H] {1}', b"x"), b")")
+        assert 1970 <= head.at.year <= 2100
+
+
+def roles_of(*lines: bytes | tuple[bytes, bytes]) -> dict[str, str]:
+    found = [one for one in map(answers.listed, lines) if one is not None]
+    return {one.name: one.role for one in answers.folders_of(found)}
+
+
+def test_a_part_is_played_by_what_the_server_marks_or_by_a_name_at_the_top() -> None:
+    assert roles_of(b'() "." INBOX.Entw&APw-rfe')["Entwürfe"] == "drafts"
+    assert roles_of(b'(\\Trash) "/" M&APw-ll')["Müll"] == "trash"
+    marked = roles_of(
+        b'(\\HasNoChildren) "/" "Archiv 2019/Drafts"',
+        b'(\\Drafts) "/" Drafts',
+        b'(\\Drafts) "/" shared/ben/Drafts',
+        b'() "/" Old/Trash',
+        b'() "/" Customers/Bulk',
+        b'() "/" INBOX',
+    )
+    assert [name for name, role in marked.items() if role] == ["Inbox", "Drafts"]
+    assert next(iter(marked)) == "Inbox"
+    gmail = [
+        b'(\\All \\HasNoChildren) "/" "[Gmail]/All Mail"',
+        b'(\\Important) "/" "[Gmail]/Important"',
+        b'(\\Flagged) "/" "[Gmail]/Starred"',
+        b'(\\Sent) "/" "[Gmail]/Sent Mail"',
+    ]
+    assert roles_of(*gmail)["[Gmail]/All Mail"] == "archive"
+    found = [one for one in map(answers.listed, gmail) if one is not None]
+    assert [one.name for one in answers.folders_of(found) if not one.is_all] == ["[Gmail]/Sent Mail"]
+
+
+def test_a_folder_that_has_no_name_is_passed_over_and_spoils_no_other() -> None:
+    lines: list[bytes | tuple[bytes, bytes]] = [
+        b'() "/" "R&D"',
+        b'() "/" "a\\\\b\\"c"',
+        (b'() "/" {3}', b"x y"),
+        b"nonsense",
+        b'() "/" "' + b"x" * 2_000 + b'"',
+    ]
+    assert list(roles_of(*lines)) == ['a\\b"c', "x y"]
+
+
+def test_numbers_that_no_column_holds_are_none() -> None:
+    assert answers.number([b"9" * 20], 32) == 0
+    assert answers.number([b"4294967295"], 32) == 4294967295
+    assert answers.uids_in([b"1 2", b"3 x 99999999999", None]) == [1, 2, 3]

@@ -1,7 +1,8 @@
 """Mail over real servers: connected, read without a trace, found, changed once, and shut to everybody else."""
 
-from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+import imaplib
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from cortex.base.errors import Conflict, NotAllowed, NotFound, ServiceDown, ToolFailed, UserError
 from cortex.base.user import User
+from cortex.integrations.mail.imap import Imap
 from cortex.ports.mail import MailDraft, MailHead, MailPerson, MailWanted
 from cortex.services.mail.accounts import MailLogin
 from cortex.storage.mail import MailAccountsRepository
@@ -101,9 +103,12 @@ async def test_what_came_is_found_by_words_people_and_marks(house: LivingHouse, 
 async def test_words_of_the_text_are_found_by_the_server(house: LivingHouse, server: ImapServer) -> None:
     server.deliver(mail("One", "The gasket is of rubber."))
     server.deliver(mail("Two", "Nothing of it."))
-    await connected(house, server)
+    account = await connected(house, server)
     assert await found(house, words="gasket") == []
     assert [one.subject for one in await found(house, words="gasket rubber", in_text=True)] == ["One"]
+    server.deliver(mail("Three", "Die Größe der 日本 Dichtung, gasket."))
+    await synced(house, account)
+    assert [one.subject for one in await found(house, words="größe gasket 日本", in_text=True)] == ["Three"]
 
 
 async def test_looking_marks_nothing_as_read(house: LivingHouse, server: ImapServer) -> None:
@@ -233,6 +238,89 @@ async def test_marks_are_set_and_taken_back_as_they_were(house: LivingHouse, ser
     await boxes.put_back(change, done)
     shown = {one["Subject"]: flags for one, flags in server.flagged() if one["Subject"] in ("Read", "Unread")}
     assert shown == {"Read": frozenset({"\\Seen"}), "Unread": frozenset()}
+
+
+async def test_what_was_read_elsewhere_meanwhile_stays_read(house: LivingHouse, server: ImapServer) -> None:
+    server.deliver(mail("Bill", id="bill"))
+    await connected(house, server)
+    (id,) = [one.id for one in await found(house, subject="Bill")]
+    with server.login() as client:  # on the phone, and nobody told us yet
+        client.select("INBOX")
+        client.uid("STORE", client.uid("SEARCH", 'SUBJECT "Bill"')[1][0].decode(), "+FLAGS", "(\\Seen)")
+    boxes = house.cortex.mailboxes_of(house.admin.id)
+    change = await boxes.ready_marks([id], ["seen", "flagged"], [])
+    await boxes.put_back(change, await boxes.write(change))
+    assert {flags for one, flags in server.flagged() if one["Subject"] == "Bill"} == {frozenset({"\\Seen"})}
+
+
+async def test_a_kill_between_copy_and_removal_doubles_no_mail(
+    real_house: LivingHouse, real: ImapServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server with UIDPLUS alone: moving is two acts."""
+    house, server = real_house, real
+    server.deliver(mail("Bill", id="bill"))
+    server.deliver(mail("No id", "Hello.", "Message-ID:", id="x"))
+    server.deliver(mail("Bill, forged", "Another.", id="bill"), folder="Archive")
+    await connected(house, server)
+    monkeypatch.setattr(Imap, "can_move", False)
+    discard = Imap.discard
+    boxes = house.cortex.mailboxes_of(house.admin.id)
+    archive = await folder(house, "Archive")
+    change = await boxes.ready_move([one.id for one in await found(house) if one.subject == "Bill"], archive)
+
+    def killed(self: Imap, uids: Sequence[int]) -> None:
+        raise ServiceDown("killed")
+
+    monkeypatch.setattr(Imap, "discard", killed)
+    for _ in range(2):
+        with pytest.raises(ServiceDown, match="killed"):
+            await boxes.write(change)
+    monkeypatch.setattr(Imap, "discard", discard)
+    done = await boxes.write(change)
+    assert sorted(one["Subject"] for one in server.mails("Archive")) == ["Bill", "Bill, forged"]
+    assert [one["Subject"] for one in server.mails()] == ["No id"]
+    await boxes.put_back(change, done)
+    assert [one["Subject"] for one in server.mails("Archive")] == ["Bill, forged"]
+    (unnamed,) = [one.id for one in await found(house) if one.subject == "No id"]
+    with pytest.raises(ToolFailed, match="bears no id"):
+        await boxes.write(await boxes.ready_move([unnamed], archive))
+
+
+async def test_of_many_mails_with_the_words_the_newest_are_shown(
+    real_house: LivingHouse, real: ImapServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, server = real_house, real
+    for number, name in enumerate(("Archive", "INBOX", "Archive")):
+        with server.login() as client:
+            at = imaplib.Time2Internaldate(NOW - timedelta(days=9 - number))
+            client.append(name, "", at, mail(f"M{number}", "gasket").replace("\n", "\r\n").encode())
+    await connected(house, server)
+    monkeypatch.setattr("cortex.services.mail.mailboxes.FOUND_MOST", 2)
+    boxes = house.cortex.mailboxes_of(house.admin.id)
+    said = await boxes.search(MailWanted(words="gasket", in_text=True))
+    assert [one.subject for one in said.heads] == ["M2", "M1"]
+    assert "the newest 2 of 3" in said.note
+    monkeypatch.setattr("cortex.services.mail.mailboxes.LOOKED_S", 0.0)
+    said = await boxes.search(MailWanted(words="gasket", in_text=True))
+    assert "no time to look through" in said.note
+
+
+async def test_several_mails_are_read_by_one_login(real_house: LivingHouse, real: ImapServer) -> None:
+    house, server = real_house, real
+    for name in ("One", "Two", "Three"):
+        server.deliver(mail(name, f"Text of {name}."))
+    await connected(house, server)
+    ids = {one.subject: one.id for one in await found(house)}
+    with server.login() as client:  # one of them goes just now
+        client.select("INBOX")
+        client.uid("STORE", client.uid("SEARCH", 'SUBJECT "Two"')[1][0].decode(), "+FLAGS", "(\\Deleted)")
+        client.expunge()
+    logins = (server.folder / "log").read_text().count("Login: user=<ann>")
+    texts = await house.cortex.mailboxes_of(house.admin.id).read_all(list(ids.values()))
+    assert {id: one.text.strip() for id, one in texts.items()} == {
+        ids["One"]: "Text of One.", ids["Three"]: "Text of Three.",
+    }  # fmt: skip
+    assert (server.folder / "log").read_text().count("Login: user=<ann>") == logins + 1
 
 
 async def test_attachments_are_listed_and_fetched_by_number(house: LivingHouse, server: ImapServer) -> None:
