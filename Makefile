@@ -11,6 +11,7 @@ LLAMA  := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/llama
 CLIENTS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/clients
 MCP    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/mcp-servers
 HASS   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/homeassistant
+SYNAPSE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cortex/synapse
 UV     := $(shell command -v uv 2>/dev/null)
 RUN_STAMP  := $(VENV)/.run-stamp
 TEST_STAMP := $(VENV)/.test-stamp
@@ -24,7 +25,7 @@ else
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 endif
 
-.PHONY: run install postgres ddgs otel semantic agentdojo homeassistant aider llama clients mcp-servers test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs texts assets pictures release
+.PHONY: run install postgres ddgs otel semantic agentdojo homeassistant aider llama clients mcp-servers synapse test install-test debian test-full test-postgres check format audit bench train meanings prices vocabulary lock docs texts assets pictures release
 
 run: install assets
 	@$(BIN)/cortex serve
@@ -85,6 +86,15 @@ $(HASS)/requirements.txt $(HASS)-2025/requirements.txt $(HASS)-2025.4/requiremen
 		--require-hashes -r $< && cp $< $@; } || \
 		echo "******** Home Assistant cannot be installed here ($<): its tests will be skipped ********"
 
+# A real Matrix server, for tests: 150 MB, AGPL, so it is a program apart in an environment of its own.
+synapse: $(SYNAPSE)/requirements.txt
+
+$(SYNAPSE)/requirements.txt: requirements/synapse.txt
+	@rm -rf "$(@D)"
+	@{ python3.11 -m venv "$(@D)" && "$(@D)/bin/pip" install -q --disable-pip-version-check --no-deps \
+		--require-hashes -r $< && cp $< $@; } || \
+		echo "******** Synapse cannot be installed here: its tests will be skipped ********"
+
 # Two servers of the Model Context Protocol from npm, for the tests of the client.
 mcp-servers: $(MCP)/package-lock.json
 
@@ -136,7 +146,7 @@ debian:
 test: install-test assets debian mcp-servers
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not full" -r sx $(TESTS)
 
-test-full: install-test assets debian homeassistant aider llama clients mcp-servers
+test-full: install-test assets debian homeassistant aider llama clients mcp-servers synapse
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -r sx $(TESTS)
 	@$(MAKE) --no-print-directory test-postgres
 

@@ -40,6 +40,8 @@ def person(id: int, name: str) -> Row:
 class TelegramDouble:
     """The server; a context manager."""
 
+    kind, asks, sends = "telegram", "getUpdates", "sendMessage"
+    people = (person(11, "Ada"), person(22, "Ben"), person(33, "Mia"), person(44, "Ola"))
     updates: list[Row] = field(default_factory=list)
     sent: list[Row] = field(default_factory=list)
     asked: list[tuple[str, Row]] = field(default_factory=list)

@@ -16,8 +16,8 @@ from cortex.integrations.foreign.door import ForeignFiles
 from cortex.integrations.sandbox import Sandbox
 from cortex.ports.contacts import Contacts
 from cortex.ports.foreign import FrontMatters
-from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Targets
+from cortex.ports.outgoing import ListSignal
 from cortex.services.tools.front_matters import UserFrontMatters
 from cortex.storage.db import Database
 from cortex.storage.home import Home, Homes

@@ -26,7 +26,7 @@ SECTIONS = (
     Section("look", "theme", "Look", "Theme, size, the engine"),
     Section("chats", "chat", "Chats", "Role, tools, how Cortex talks"),
     Section("notifications", "bell", "Notifications", "Phone, e-mail, quiet hours"),
-    Section("messengers", "chat", "Messengers", "Write to Cortex by Telegram"),
+    Section("messengers", "chat", "Messengers", "By Telegram or Matrix"),
     Section("sign-in", "lock", "Sign-in", "Password, logins"),
     Section("keys", "key", "Keys & apps", "Tokens, own models, permissions"),
     Section("data", "out", "Your data", "Import, export, delete"),

@@ -190,6 +190,7 @@ class Foundation(FileServices):
             lacks_channel=self.channels.lacks,
             is_boxed=lambda: self._is_boxed,
             no_updates=self.updates.lacks,
+            logins=lambda kind: SealedLogin(db=self.runtime.db, vault=self.vault, kind=kind),
             mcp=self.mcp_host,
             aider=AiderHost(sandbox=self._sandbox, home=self.settings.home),
         )

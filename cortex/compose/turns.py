@@ -17,11 +17,10 @@ from cortex.engine.null_engine import NullEngine
 from cortex.ports.aether import AetherDatabase, Board, JournalPlace, Journals
 from cortex.ports.agents import Agents, AllowedFolders, CodingAgent
 from cortex.ports.foreign import FrontMatters
-from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Targets
 from cortex.ports.mcp import McpServers
 from cortex.ports.memory import Memory
-from cortex.ports.outgoing import Housemates, Mail, Push
+from cortex.ports.outgoing import Housemates, ListSignal, Mail, Push
 from cortex.ports.schedule import Jobs, Reminders, Timings
 from cortex.ports.system import Discovery, Restarting, Status, Upkeep
 from cortex.providers.servers import server_of

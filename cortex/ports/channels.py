@@ -97,8 +97,8 @@ class LinkedChats(Protocol):
         """Return what must be done before anything of this account can go there; "" when nothing."""
         ...
 
-    async def tell(self, messenger: str, user_id: str, text: str, *, is_silent: bool) -> None:
-        """Send this text there, as it is. DeliveryError."""
+    async def tell(self, messenger: str, user_id: str, text: str, *, is_silent: bool, once: str) -> None:
+        """Send this text there, as it is. `once`: a word that a second try repeats. DeliveryError."""
         ...
 
 

@@ -26,6 +26,18 @@ class IntegrationClient(Protocol):
         ...
 
 
+class LoginStore(Protocol):
+    """Where a login is kept, sealed."""
+
+    async def load(self) -> str:
+        """Return what was kept; "" for nothing."""
+        ...
+
+    async def save(self, text: str) -> None:
+        """Keep this in its place."""
+        ...
+
+
 class Setup(Struct, frozen=True, kw_only=True):
     """The reason why a tool cannot be used: a sentence, and the page on which an admin changes that ("" = none does).
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cortex.base.errors import ServiceDown
 
-IncomingKind = Literal["message", "edit", "press"]
+IncomingKind = Literal["message", "edit", "press", "invite", "delete"]
 
 
 class NotSent(ServiceDown):
@@ -42,7 +42,9 @@ class Incoming(Struct, frozen=True, kw_only=True):
     `sender`, `chat`, `message`: ids there. `name`: of the sender, as others see it. `group`: the name of a group's
     chat, "" for one of their own. `is_addressed`: it speaks to Cortex. `is_forwarded`: its words are another's;
     `quoted`: words of another that it quotes. `files`: what comes with it; `batch`: those sent at once share it.
-    A press of a button: `press` is its id, `choice` what the button bears.
+    A press of a button: `press` is its id, `choice` what the button bears. `is_own`: nobody but the sender reads this
+    chat. An invite asks Cortex to `enter` a chat, or to find another one in place of one that it cannot read; a delete
+    takes back `message`.
     """
 
     position: int
@@ -60,13 +62,18 @@ class Incoming(Struct, frozen=True, kw_only=True):
     batch: str = ""
     press: str = ""
     choice: str = ""
+    is_own: bool = False
 
 
 class Received(Struct, frozen=True, kw_only=True):
-    """The things that came behind a position. `upto`: the last position that was seen, with all that is passed over."""
+    """The things that came behind a position. `upto`: the last position that was seen, with all that is passed over.
+
+    `cursor`: the messenger's own word for where that is, where positions are only counted here.
+    """
 
     items: tuple[Incoming, ...] = ()
     upto: int
+    cursor: str = ""
 
 
 class Button(Struct, frozen=True, kw_only=True):
@@ -89,23 +96,51 @@ class Messenger(Protocol):
         """Return the groups in which an admin lets it answer."""
         ...
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Tell whether what is sent again under the same `once` arrives once."""
+        ...
+
+    @property
+    def sign(self) -> str:
+        """Return what stands ahead of orders there, such as the slash of /new."""
+        ...
+
     async def account(self) -> str:
         """The id of Cortex's own account there, under which positions count."""
         ...
 
-    async def receive(self, after: int, wait_s: float) -> Received:
-        """Return what came behind this position, as soon as there is something; all up to it is confirmed thereby."""
+    async def receive(self, after: int, wait_s: float, cursor: str = "") -> Received:
+        """Return what came behind this position, as soon as there is something; all up to it is confirmed thereby.
+
+        `cursor`: of what was received last.
+        """
         ...
 
     def parts(self, markdown: str) -> Sequence[str]:
         """The text as it goes out, in as many messages as it needs; the same text always gives the same ones."""
         ...
 
-    async def send(self, chat: str, part: str, *, buttons: Sequence[Button] = (), is_silent: bool = False) -> None:
-        """Send one of `parts`, once. NotSent, ChatClosed; ServiceDown where nobody knows whether it went out."""
+    async def send(
+        self, chat: str, part: str, *, buttons: Sequence[Button] = (), is_silent: bool = False, once: str = ""
+    ) -> None:
+        """Send one of `parts`, once. NotSent, ChatClosed; ServiceDown where nobody knows whether it went out.
+
+        `once`: its own word, under which a messenger that is repeatable knows it again.
+        """
         ...
 
-    async def send_picture(self, chat: str, name: str, content: bytes, *, is_silent: bool = False) -> None:
+    async def enter(self, chat: str) -> str:
+        """Go into a chat to which Cortex was asked; the chat in which it can be read there. NotSent, ChatClosed."""
+        ...
+
+    async def seen(self, item: Incoming) -> None:
+        """Show that it was read."""
+        ...
+
+    async def send_picture(
+        self, chat: str, name: str, content: bytes, *, is_silent: bool = False, once: str = ""
+    ) -> None:
         """Send a picture, once; the same errors. ToolFailed where it is taken by none of the ways that there are."""
         ...
 

@@ -1,10 +1,11 @@
-"""What a server says of the models it has, whatever the form of its list.
+"""What a server says of the models it has, whatever the form of its list; and what it makes of texts for a search.
 
 `providers/lists.py` asks and reads; `services/models/connecting.py` fills in prices, shows it and keeps what is chosen.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from array import array
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct, field
 
@@ -113,3 +114,23 @@ class ServerFacts(Struct, frozen=True, kw_only=True):
 # Of a server and the model's id there: what it says now, by one small request or two; None where it says nothing.
 # Raises nothing.
 LookAtModel = Callable[[ModelServer, str], Awaitable[ServerFacts | None]]
+
+
+class EmbeddingRequest(Struct, frozen=True, kw_only=True):
+    """A request to one server. `inputs`: texts, or the numbers of their tokens. `dimensions`: None = all."""
+
+    server: ModelServer
+    model: str
+    inputs: Sequence[str] | Sequence[Sequence[int]]
+    dimensions: int | None = None
+
+
+class Embeddings(Struct, frozen=True, kw_only=True):
+    """A vector (of doubles) for each input, in their order, and the tokens that the server counted; 0: it said none."""
+
+    vectors: "tuple[array[float], ...]"
+    input_tokens: int
+
+
+# Raises ProviderError, whose message is for the person: what went wrong, in the server's words.
+AskEmbeddings = Callable[[EmbeddingRequest], Awaitable[Embeddings]]

@@ -1,4 +1,4 @@
-"""The sockets that carry words away from here: push to the user's own devices, mail, Nextcloud Talk.
+"""The sockets that carry words away from here: push to the user's own devices, mail, Nextcloud Talk, open pages.
 
 Each is opened for one user, sends once per id (an outbox row), and keeps its own time limits.
 """
@@ -86,4 +86,15 @@ class Talk(Protocol):
 
     async def history(self, token: str, most: int, before: int | None) -> Sequence[Post]:
         """The newest posts, oldest first; `before`: only those ahead of this id."""
+        ...
+
+
+class ListSignal(Protocol):
+    """The signal of task lists, as one user gives it who changed something: open pages of all who see them look."""
+
+    async def tell_readers(self, *places: tuple[str, str], is_shared: bool = True) -> None:
+        """Something on these lists (owner's id, name) is committed: let the open pages of all who see them look.
+
+        is_shared: False where the caller has just seen that nobody else does; that spares looking who they are.
+        """
         ...

@@ -16,9 +16,17 @@ from cortex.base.clock import now
 from cortex.base.errors import UserError
 from cortex.base.model import ModelEntry
 from cortex.base.trust import certificates
-from cortex.ports.embeddings import AskEmbeddings, EmbeddingRequest, Embeddings
 from cortex.ports.loop import Provider
-from cortex.ports.model_lists import AskList, LookAtModel, ModelList, ModelServer, ServerFacts
+from cortex.ports.model_lists import (
+    AskEmbeddings,
+    AskList,
+    EmbeddingRequest,
+    Embeddings,
+    LookAtModel,
+    ModelList,
+    ModelServer,
+    ServerFacts,
+)
 from cortex.ports.schedule import Timings
 
 

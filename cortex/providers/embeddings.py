@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from cortex.base.errors import ProviderError
 from cortex.base.http import FetchedPage
 from cortex.base.json_text import parsed
-from cortex.ports.embeddings import EmbeddingRequest, Embeddings
+from cortex.ports.model_lists import EmbeddingRequest, Embeddings
 from cortex.providers.pages import pages_of, refused
 from cortex.providers.said import message_of
 from cortex.providers.servers import asked_at, at, server_of

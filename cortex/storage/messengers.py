@@ -133,6 +133,14 @@ class MessengersRepository(Repository):
         change = self._change(MessengerChatTable).where(MessengerChatTable.conversation_id == conversation_id)
         await self.session.execute(change.values(**values))
 
+    async def move_to(self, link_id: str, chat: str, other: str) -> None:
+        """Let what goes on in this chat go on in the other, which is theirs with Cortex from now on."""
+        same = (MessengerChatTable.link_id == link_id, MessengerChatTable.chat == chat)
+        await self.session.execute(self._change(MessengerChatTable).where(*same).values(chat=other))
+        await self.session.execute(
+            self._change(MessengerLinkTable).where(MessengerLinkTable.id == link_id).values(chat=other)
+        )
+
     async def end_chat(self, conversation_id: str) -> None:
         """Tell no more of it there."""
         statement = self._remove(MessengerChatTable).where(MessengerChatTable.conversation_id == conversation_id)
@@ -176,16 +184,18 @@ class AllMessengersRepository(SharedRepository):
         change = change.where(place.messenger == messenger, place.account == "", is_free)
         return bool(await self._touched(change.values(holder=holder, held_until=until), place.messenger))
 
-    async def place(self, messenger: str, account: str) -> tuple[int, datetime]:
-        """Up to where the updates of this account are stored, and since when."""
+    async def place(self, messenger: str, account: str) -> tuple[int, str, datetime]:
+        """Up to where the updates of this account are stored, in our and their word, and since when."""
         await self._begin_place(messenger, account)
         place = MessengerPlaceTable
-        statement = select(place.position, place.moved_at).where(place.messenger == messenger, place.account == account)
-        row = (await self.session.execute(statement)).one()
-        return row[0], row[1] or self.clock()
+        statement = select(place.position, place.cursor, place.moved_at)
+        mine = (place.messenger == messenger, place.account == account)
+        row = (await self.session.execute(statement.where(*mine))).one()
+        return row[0], row[1], row[2] or self.clock()
 
     async def _begin_place(self, messenger: str, account: str) -> None:
-        fresh = {"messenger": messenger, "account": account, "position": 0, "moved_at": self.clock(), "holder": ""}
+        fresh = {"messenger": messenger, "account": account, "position": 0, "cursor": "", "holder": ""}
+        fresh["moved_at"] = self.clock()
         await self.session.execute(self._upsert(MessengerPlaceTable, fresh).on_conflict_do_nothing())
 
     async def let_go(self, holder: str) -> None:
@@ -245,11 +255,11 @@ class AllMessengersRepository(SharedRepository):
         )
         await self.session.execute(self._upsert(MessengerInboxTable, as_row(row)).on_conflict_do_nothing())
 
-    async def move(self, messenger: str, account: str, position: int) -> None:
+    async def move(self, messenger: str, account: str, position: int, cursor: str) -> None:
         """All up to this position is stored."""
         change = update(MessengerPlaceTable).execution_options(synchronize_session=False)
         change = change.where(MessengerPlaceTable.messenger == messenger, MessengerPlaceTable.account == account)
-        await self.session.execute(change.values(position=position, moved_at=self.clock()))
+        await self.session.execute(change.values(position=position, cursor=cursor, moved_at=self.clock()))
 
     @reading
     async def guest(self, messenger: str, sender: str) -> GuestRow | None:

@@ -15,8 +15,8 @@ from cortex.base.errors import Conflict, NotFound, ToolFailed
 from cortex.base.ids import derived_id, is_named
 from cortex.base.ids import short as short_id
 from cortex.base.zone import day, local
-from cortex.ports.lists import ListSignal
 from cortex.ports.loop import Readers, Targets
+from cortex.ports.outgoing import ListSignal
 from cortex.storage.tasks import INBOX, TaskListRow, TaskRow, TasksRepository
 from cortex.toolkit.context import Ctx
 from cortex.toolkit.decorator import tool

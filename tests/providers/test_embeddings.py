@@ -6,8 +6,7 @@ import pytest
 
 from cortex.base.address import named
 from cortex.base.errors import ProviderError
-from cortex.ports.embeddings import EmbeddingRequest
-from cortex.ports.model_lists import ModelServer
+from cortex.ports.model_lists import EmbeddingRequest, ModelServer
 from cortex.providers import embed
 from tests.embedding_server import KEY, MODEL, EmbeddingServer, vector
 

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
-from cortex.ports.embeddings import Embeddings
+from cortex.ports.model_lists import Embeddings
 from cortex.services.api.embeddings import EmbeddingAsked, read_embedding_request
 from cortex.services.api.tokens import Caller
 from web.bodies import TEXT_BYTES, takes

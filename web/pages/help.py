@@ -28,6 +28,7 @@ USE = (
     "your-data",
     "home-assistant",
     "telegram",
+    "matrix",
     "talk",
 )
 RUN = ("proxies", "models", "local-models", "updating", "commands", "channels", "mcp", "security")

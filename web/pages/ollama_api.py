@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 
 from cortex.base.errors import NotFound
 from cortex.base.model import ModelEntry
-from cortex.ports.embeddings import Embeddings
+from cortex.ports.model_lists import Embeddings
 from cortex.services.api.embeddings import EmbeddingAsked, read_ollama_embedding_request
 from cortex.services.api.model_names import OfferedModel
 from cortex.services.api.ollama_requests import OllamaAsked, read_chat, read_generate, read_show

@@ -11,20 +11,22 @@ from cortex.base import scan
 from cortex.base.settings import Settings
 from cortex.integrations.aider.system import AiderHost
 from cortex.integrations.mcp.system import McpHost
-from cortex.ports.integrations import IntegrationKind
+from cortex.ports.integrations import IntegrationKind, LoginStore
 
 
 class IntegrationHost(Struct, frozen=True, kw_only=True):
     """The parts of this server that integrations get.
 
     lacks_channel: what a notification channel lacks, by its name. is_boxed: whether the sandbox works on this machine.
-    no_updates: why there are none. mcp, aider: what the machine gives to those.
+    no_updates: why there are none. logins: where the login of a kind's client is kept. mcp, aider: what the machine
+    gives to those.
     """
 
     settings: Settings
     lacks_channel: Callable[[str], str]
     is_boxed: Callable[[], bool]
     no_updates: Callable[[], str]
+    logins: Callable[[str], LoginStore]
     mcp: McpHost
     aider: AiderHost
 

@@ -120,7 +120,9 @@ class TelegramBot:
         name = self._me.get("username")
         return f"@{name}" if name else ""
 
-    async def receive(self, after: int, wait_s: float) -> Received:
+    is_repeatable, sign = False, "/"
+
+    async def receive(self, after: int, wait_s: float, cursor: str = "") -> Received:
         """The updates behind this one; asking for them confirms all up to it."""
         await self.account()
         asked = {"timeout": int(wait_s), "limit": AT_ONCE, "allowed_updates": list(WANTED)}
@@ -135,8 +137,10 @@ class TelegramBot:
         """The text in Telegram's HTML, each part within its limit."""
         return cast("Sequence[str]", scan.load(WRITER).html_parts(markdown, TEXT_UNITS))
 
-    async def send(self, chat: str, part: str, *, buttons: Sequence[Button] = (), is_silent: bool = False) -> None:
-        """Send one message."""
+    async def send(
+        self, chat: str, part: str, *, buttons: Sequence[Button] = (), is_silent: bool = False, once: str = ""
+    ) -> None:
+        """Send one message; Telegram has no key by which it would know it again."""
         body: dict[str, Any] = {
             "chat_id": _chat(chat),
             "text": part,
@@ -149,7 +153,9 @@ class TelegramBot:
             body["reply_markup"] = {"inline_keyboard": [row]}
         await self._call("sendMessage", body)
 
-    async def send_picture(self, chat: str, name: str, content: bytes, *, is_silent: bool = False) -> None:
+    async def send_picture(
+        self, chat: str, name: str, content: bytes, *, is_silent: bool = False, once: str = ""
+    ) -> None:
         """Send a photo; as a file where it is none that Telegram draws."""
         given = {"chat_id": str(_chat(chat)), "disable_notification": str(is_silent).lower()}
         try:
@@ -162,6 +168,13 @@ class TelegramBot:
     async def _send_file(self, method: str, given: Mapping[str, str], field: str, name: str, content: bytes) -> None:
         kind, body = scan.load("cortex.base.http").form_data(given, field, name, content)
         await self._call(method, body, kind=kind)
+
+    async def enter(self, chat: str) -> str:
+        """Whoever writes has opened the chat."""
+        return chat
+
+    async def seen(self, item: Incoming) -> None:
+        """Bots cannot show it."""
 
     async def typing(self, chat: str) -> None:
         """Show that Cortex writes, for five seconds."""

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
@@ -23,6 +23,7 @@ from cortex.base.json_text import parsed
 from cortex.integrations.mcp.form import McpForm
 from cortex.integrations.mcp.nesting import messages_in
 from cortex.integrations.mcp.refusals import BROKEN, REFUSED, UNREACHED, HttpRefusal, refusal_of
+from cortex.ports.integrations import LoginStore
 
 ANSWER_BYTES = 16_000_000
 ERROR_BYTES = 64_000
@@ -32,18 +33,6 @@ JSON, EVENTS = "application/json", "text/event-stream"
 _SAID = re.compile(r"<pre[^>]*>([^<]*)", re.IGNORECASE)  # of a page for people, as frameworks show an error
 OLD = " (servers of the old kind, SSE, are not supported; ask for its streamable HTTP address)"
 LOG_IN = "It needs a login: an admin can log in on the page of its tools."
-
-
-class LoginStore(Protocol):
-    """Where a login is kept, sealed."""
-
-    async def load(self) -> str:
-        """Return what was kept; "" for nothing."""
-        ...
-
-    async def save(self, text: str) -> None:
-        """Keep this in its place."""
-        ...
 
 
 class KeptLogin:

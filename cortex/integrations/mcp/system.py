@@ -24,11 +24,11 @@ from cortex.integrations.mcp.needs import Plan, named_in, plan_of
 from cortex.integrations.mcp.packages import McpPackage, install, installed_in, package_of
 from cortex.integrations.quota import MB, Quota
 from cortex.integrations.sandbox import WORK, Limits, Sandbox
+from cortex.ports.integrations import LoginStore
 from cortex.ports.mcp import LEFT_OUT
 
 if TYPE_CHECKING:
     from cortex.integrations.mcp.connection import McpConnection, McpListing
-    from cortex.integrations.mcp.http import LoginStore
     from cortex.integrations.mcp.results import McpResult
 
 LOGIN_S = 600.0
@@ -55,7 +55,7 @@ class McpHost(Struct, frozen=True, kw_only=True):
     closed: Sequence[Path]
     programs: Path
     machine: Machine
-    logins: "Callable[[str], LoginStore]"
+    logins: Callable[[str], LoginStore]
     redirect: Callable[[], str]
     clock: Clock
 

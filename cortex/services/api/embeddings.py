@@ -17,8 +17,7 @@ from cortex.base.ids import new_id
 from cortex.base.messages import Usage
 from cortex.base.model import ModelEntry
 from cortex.base.tokens import count
-from cortex.ports.embeddings import AskEmbeddings, EmbeddingRequest, Embeddings
-from cortex.ports.model_lists import ModelServer
+from cortex.ports.model_lists import AskEmbeddings, EmbeddingRequest, Embeddings, ModelServer
 from cortex.services.api.model_names import ModelNames
 from cortex.services.api.requests import BadRequest, WireModel, read_as
 from cortex.services.api.tokens import ApiTokens, Caller

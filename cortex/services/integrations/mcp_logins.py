@@ -25,11 +25,12 @@ AGAIN = "This login was not started here or has expired. Start it again on the s
 
 
 class SealedLogin(Struct, frozen=True, kw_only=True):
-    """Implements `LoginStore`: the login of one server, sealed, under the name that goes with its card."""
+    """Implements `LoginStore`: the login at one server, sealed, under the name that goes with its card."""
 
     db: Database
     vault: Vault
-    name: str
+    name: str = ""
+    kind: str = FAMILY
 
     async def load(self) -> str:
         """Return what is kept, "" for nothing."""
@@ -43,7 +44,7 @@ class SealedLogin(Struct, frozen=True, kw_only=True):
 
     @property
     def _called(self) -> str:
-        return f"integration:{FAMILY}:{self.name}:{LOGIN}"
+        return f"integration:{self.kind}:{self.name}:{LOGIN}"
 
 
 class _Open(Struct):

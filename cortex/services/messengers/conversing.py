@@ -19,11 +19,12 @@ from cortex.base.errors import (
     DatabaseUnavailable,
     NotFound,
     ServiceDown,
+    ToolFailed,
     UserError,
 )
 from cortex.base.ids import derived_id
 from cortex.base.user import User
-from cortex.ports.messengers import Incoming, Messenger, RemoteFile
+from cortex.ports.messengers import ChatClosed, Incoming, Messenger, NotSent, RemoteFile
 from cortex.services.accounts.accounts import Accounts
 from cortex.services.chat.chat import Chat
 from cortex.services.chat.conversations import ConversationsService
@@ -41,16 +42,17 @@ from cortex.toolkit.registry import Registry
 BATCH_S = 1.0  # files that were sent at once come in one after the other, and nothing says which is the last
 FILES_MOST = 10
 CALLS = {"y": "once", "n": "deny"}
-LATER = (DatabaseUnavailable, Busy)  # no fault of what was written: it is tried again
+LATER = (DatabaseUnavailable, Busy, NotSent)  # no fault of what was written: it is tried again
 
 SPEECH = "speech"  # the integration
 
 
 class InboxResult(Struct, frozen=True, kw_only=True):
-    """The end of something that came: a reply to it, and the turn that it is."""
+    """The end of something that came: a reply to it, where that goes if elsewhere, and the turn that it is."""
 
     reply: str = ""
     turn_id: str = ""
+    chat: str = ""
 
 
 class Conversing(Struct, frozen=True, kw_only=True):
@@ -78,15 +80,17 @@ class Conversing(Struct, frozen=True, kw_only=True):
             item = msgspec.json.decode(row.payload, type=Incoming)
             if item.batch and item.kind == "message":
                 item = await self._gathered(link, row, item)
+            with suppress(ToolFailed):  # no more than a sign
+                await messenger.seen(item)
             heard = await self._heard(messenger, user, link, row, item)
-            state = "replying" if heard.reply else "done"
-            await own.set_inbox(row.id, state=state, reply=heard.reply, turn_id=heard.turn_id, payload="")
-            row = replace(row, state=state, reply=heard.reply)
-        if row.state == "replying":
+            state, chat = "replying" if heard.reply else "done", heard.chat or row.chat
+            await own.set_inbox(row.id, state=state, reply=heard.reply, turn_id=heard.turn_id, chat=chat, payload="")
+            row = replace(row, state=state, reply=heard.reply, chat=chat)
+        if row.state == "replying" or (row.state == "sending" and messenger.is_repeatable):
             await own.set_inbox(row.id, state="sending")
             with suppress(ServiceDown):  # nobody waits for these words as for an answer: they are not tried again
-                for part in await asyncio.to_thread(messenger.parts, row.reply):
-                    await messenger.send(row.chat, part)
+                for at, part in enumerate(await asyncio.to_thread(messenger.parts, row.reply)):
+                    await messenger.send(row.chat, part, once=f"{row.id}:{at}")
         await own.set_inbox(row.id, state="done", reply="")
 
     async def _gathered(self, link: LinkRow, row: InboxRow, item: Incoming) -> Incoming:
@@ -114,13 +118,16 @@ class Conversing(Struct, frozen=True, kw_only=True):
         try:
             if item.kind == "press":
                 return await self._pressed(messenger, user, item)
+            if item.kind == "invite":
+                return await self._entered(messenger, link, item)
             if item.group and item.chat not in messenger.groups:
                 return InboxResult(reply=words.closed_group(item.chat))
-            if item.kind == "edit":
-                return await self._edited(user, link, row, item)
+            if item.kind in ("edit", "delete"):
+                return await self._changed(user, link, row, item)
             order, rest = words.order_of(item)
             if order is not None:
-                return InboxResult(reply=await self._ordered(user, link, row, order, rest))
+                asked = words.Ordered(order=order, rest=rest, sign=messenger.sign, is_group=bool(item.group))
+                return InboxResult(reply=await self._ordered(user, link, row, asked))
             return await self._said(messenger, user, link, row, item)
         except LATER:
             raise
@@ -131,6 +138,8 @@ class Conversing(Struct, frozen=True, kw_only=True):
         self, messenger: Messenger, user: User, link: LinkRow, row: InboxRow, item: Incoming
     ) -> InboxResult:
         """A message to the model."""
+        if item.is_own and item.chat != link.chat:
+            await self._own(link).move_to(link.id, item.chat, item.chat)  # notices go where they wrote last
         text, is_tainted = words.message_of(item)
         attached = []
         for at, file in enumerate(item.files):
@@ -162,13 +171,33 @@ class Conversing(Struct, frozen=True, kw_only=True):
         given = await self.documents.give(user, file.name, io.BytesIO(content), len(content), id=id)
         return given.id
 
-    async def _edited(self, user: User, link: LinkRow, row: InboxRow, item: Incoming) -> InboxResult:
-        """A message was changed: its answer is made anew. One that became no turn is passed over."""
+    async def _entered(self, messenger: Messenger, link: LinkRow, item: Incoming) -> InboxResult:
+        """Go where the person asked Cortex to; or meet them elsewhere, if it cannot read there."""
+        try:
+            chat = await messenger.enter(item.chat)
+        except ChatClosed:
+            return InboxResult()
+        if item.group:
+            return InboxResult()
+        await self._own(link).move_to(link.id, item.chat, chat)
+        self.begun()
+        here = "" if chat == link.chat else words.ENTERED  # one that is told of twice is entered once
+        return InboxResult(reply=here if chat == item.chat else words.SEALED, chat=chat)
+
+    async def _changed(self, user: User, link: LinkRow, row: InboxRow, item: Incoming) -> InboxResult:
+        """A message was changed: its answer is made anew. It was deleted: an answer that is being written ends.
+
+        One that became no turn is passed over.
+        """
         before = await self._own(link).of_message(link.id, item.chat, item.message)
         if before is None:
             return InboxResult()
         text, _ = words.message_of(item)
         place = await self.chat.place_of(user, before.turn_id)
+        if item.kind == "delete":
+            if (await self.conversations.get(user, place)).running_turn == before.turn_id:
+                await self.chat.stop(user, place)
+            return InboxResult(reply=words.DELETED)
         if await self._own(link).chat(place) is None:
             raise UserError(words.EARLIER)
         try:
@@ -199,11 +228,12 @@ class Conversing(Struct, frozen=True, kw_only=True):
         await self.approvals.answer(user, approval_id, choice)
         return words.ALLOWED if choice == "once" else words.DENIED
 
-    async def _ordered(self, user: User, link: LinkRow, row: InboxRow, order: words.Order, rest: str) -> str:
+    async def _ordered(self, user: User, link: LinkRow, row: InboxRow, asked: words.Ordered) -> str:
+        order = asked.order
         if order == "help":
-            return words.HELP
+            return words.help_of(asked.sign)
         if order == "new":
-            await self._begin(user, link, row.chat, row.id, is_group=row.chat != link.chat)
+            await self._begin(user, link, row.chat, row.id, is_group=asked.is_group)
             return words.NEW
         here = await self._current(user, link, row.chat)
         if here is None:
@@ -212,7 +242,7 @@ class Conversing(Struct, frozen=True, kw_only=True):
             is_running = (await self.conversations.get(user, here)).running_turn
             await self.chat.stop(user, here)
             return "" if is_running else words.NOT_RUNNING
-        return await self._last(user, here) if order == "last" else await self._model(user, here, rest)
+        return await self._last(user, here) if order == "last" else await self._model(user, here, asked)
 
     async def _last(self, user: User, conversation_id: str) -> str:
         """The newest answer, as a page would show it."""
@@ -223,10 +253,12 @@ class Conversing(Struct, frozen=True, kw_only=True):
                 return "\n\n".join(said)
         return words.NO_ANSWER
 
-    async def _model(self, user: User, conversation_id: str, name: str) -> str:
+    async def _model(self, user: User, conversation_id: str, asked: words.Ordered) -> str:
+        name = asked.rest
         names = [entry.name for entry in (await self.chat.models.registry(user)).entries]
         if not name:
-            return words.models(names, (await self.conversations.get(user, conversation_id)).model)
+            chosen = (await self.conversations.get(user, conversation_id)).model
+            return words.models(names, chosen, asked.sign)
         wanted = (
             ""
             if name.casefold() == "usual"
@@ -300,5 +332,5 @@ def may_be_pressed(registry: Registry, asked: ApprovalRow) -> bool:
 
 
 def user_may(link: LinkRow, item: Incoming) -> bool:
-    """Tell whether this came from the linked account: in its own chat, or in a group."""
-    return item.sender == link.sender and (bool(item.group) or item.chat == link.chat)
+    """Tell whether this came from the linked account: in a chat of its own, or in a group."""
+    return item.sender == link.sender and (bool(item.group) or item.is_own or item.chat == link.chat)

@@ -119,9 +119,16 @@ class Following(Struct, frozen=True, kw_only=True):
                     telling.messages([event])
 
     async def _mend(self, row: ChatRow) -> ChatRow:
-        """A kill, or a line that broke, left nobody who knows whether the last message went out: that is said."""
-        await self._out(row, CUT)
-        await self._own(row).set_chat(row.conversation_id, told_part=row.told_part + 1, is_sending=False)
+        """A kill, or a line that broke, left nobody who knows whether the last message went out.
+
+        It is sent again where one that arrived is known again by its word; elsewhere that is said.
+        """
+        messenger = await self.clients.peek(self.name, user_id=row.owner_id)
+        told = row.told_part
+        if not messenger.is_repeatable:
+            await self._out(row, CUT)
+            told += 1
+        await self._own(row).set_chat(row.conversation_id, told_part=told, is_sending=False)
         return await self._again(row)
 
     async def _send(self, row: ChatRow, message: ToldMessage) -> ChatRow:
@@ -135,7 +142,7 @@ class Following(Struct, frozen=True, kw_only=True):
         for at in range(row.told_part, len(told)):
             await own.set_chat(id, is_sending=True)
             try:
-                await told[at]()
+                await told[at](once=f"{id}:{message.seq}:{at}")
             except NotSent:
                 await own.set_chat(id, is_sending=False)
                 raise
@@ -147,33 +154,34 @@ class Following(Struct, frozen=True, kw_only=True):
         await own.set_chat(id, told_seq=message.seq, told_part=0, is_sending=False)
         return await self._again(row)
 
-    async def _part(self, row: ChatRow, message: ToldMessage, part: str, *, is_last: bool) -> None:
+    async def _part(self, row: ChatRow, message: ToldMessage, part: str, *, is_last: bool, once: str) -> None:
         buttons = message.buttons if is_last else ()
         async with self.clients.using(self.name, user_id=row.owner_id) as messenger:
             try:
-                await messenger.send(row.chat, part, buttons=buttons, is_silent=message.is_silent)
+                await messenger.send(row.chat, part, buttons=buttons, is_silent=message.is_silent, once=once)
             except ServiceDown:
                 raise
             except ToolFailed as error:
                 log.warning("messengers: %s: a message was refused: %s", self.name, error)
-                await _plainly(messenger, row.chat, NOT_SHOWN)
+                await _plainly(messenger, row.chat, NOT_SHOWN, once=once)
 
-    async def _picture(self, row: ChatRow, message: ToldMessage, path: str) -> None:
+    async def _picture(self, row: ChatRow, message: ToldMessage, path: str, *, once: str) -> None:
         try:
             files = Files(self.homes.home_of(row.owner_id).path / "files")
             content = await files.read(path, limit_bytes=PICTURE_BYTES)
             async with self.clients.using(self.name, user_id=row.owner_id) as messenger:
-                await messenger.send_picture(row.chat, path.rpartition("/")[2], content, is_silent=message.is_silent)
+                name, is_silent = path.rpartition("/")[2], message.is_silent
+                await messenger.send_picture(row.chat, name, content, is_silent=is_silent, once=once)
         except ServiceDown:
             raise
         except (ToolFailed, NotFound) as error:  # it was deleted, or it is none that can be shown there
             log.warning("messengers: %s: a picture was not sent: %s", self.name, error)
-            await self._out(row, NOT_SHOWN)
+            await self._out(row, NOT_SHOWN, once=once)
 
-    async def _out(self, row: ChatRow, text: str) -> None:
+    async def _out(self, row: ChatRow, text: str, *, once: str = "") -> None:
         async with self.clients.using(self.name, user_id=row.owner_id) as messenger:
             with suppress(ChatClosed):
-                await _plainly(messenger, row.chat, text)
+                await _plainly(messenger, row.chat, text, once=once)
 
     async def _show_typing(self, row: ChatRow) -> None:
         with suppress(ToolFailed):  # no more than a sign
@@ -191,6 +199,6 @@ class Following(Struct, frozen=True, kw_only=True):
         return self.runtime.db.repository(MessengersRepository, row.owner_id)
 
 
-async def _plainly(messenger: Messenger, chat: str, text: str) -> None:
-    for part in messenger.parts(text):
-        await messenger.send(chat, part)
+async def _plainly(messenger: Messenger, chat: str, text: str, *, once: str) -> None:
+    for at, part in enumerate(messenger.parts(text)):
+        await messenger.send(chat, part, once=f"{once}:plain:{at}" if once else "")

@@ -7,6 +7,7 @@ import secrets
 from datetime import timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cortex.ports.messengers import ChatClosed, Incoming, Messenger, NotSent, Received
 from cortex.services.integrations.clients import IntegrationClients
@@ -40,10 +41,12 @@ class Receiver(Struct, frozen=True, kw_only=True):
         """Ask once and store what came. ToolFailed where it is off or away."""
         async with self.clients.of_server(self.name) as messenger:
             account = await messenger.account()
-            position, moved_at = await self.runtime.db.repository(AllMessengersRepository).place(self.name, account)
-            is_silent = self.runtime.clock() - moved_at > SILENT
-            got = await messenger.receive(0 if is_silent else position, wait_s)
-        if got.items or got.upto != position:
+            position, cursor, moved_at = await self.runtime.db.repository(AllMessengersRepository).place(
+                self.name, account
+            )
+            is_silent = not cursor and self.runtime.clock() - moved_at > SILENT
+            got = await messenger.receive(0 if is_silent else position, wait_s, cursor)
+        if got.items or (got.upto, got.cursor) != (position, cursor):
             await self._store(account, got)
         await self.greet()
 
@@ -54,9 +57,9 @@ class Receiver(Struct, frozen=True, kw_only=True):
                 link = await repository(AllMessengersRepository).link_of(self.name, item.sender)
                 if link is not None and item.is_addressed:
                     await repository(AllMessengersRepository).store(account, link, item)
-                elif link is None and item.kind == "message" and not item.group:
+                elif link is None and item.kind in ("message", "invite") and not item.group:
                     await self._meet(repository, item)
-            await repository(AllMessengersRepository).move(self.name, account, got.upto)
+            await repository(AllMessengersRepository).move(self.name, account, got.upto, got.cursor)
 
     async def _meet(self, repository: Opener, item: Incoming) -> None:
         """A stranger wrote: a line is due, unless they have had one, or too many had."""
@@ -85,6 +88,13 @@ class Receiver(Struct, frozen=True, kw_only=True):
         for guest in await repository.guests_due(self.name):
             await repository.greeted(self.name, guest.sender)
             async with self.clients.of_server(self.name) as messenger:
+                try:
+                    chat = await messenger.enter(guest.chat)
+                except (NotSent, ChatClosed):  # a stranger who cannot be told is none of ours
+                    continue
+                if chat != guest.chat:
+                    guest = replace(guest, chat=chat, is_due=False)
+                    await repository.put_guest(guest)
                 await _said(messenger, guest)
 
     async def let_go(self) -> None:
@@ -96,5 +106,5 @@ async def _said(messenger: Messenger, guest: GuestRow) -> None:
     try:
         for part in messenger.parts(greeting(guest.code)):
             await messenger.send(guest.chat, part)
-    except (NotSent, ChatClosed):  # a stranger who cannot be told is none of ours
+    except (NotSent, ChatClosed):
         return

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from msgspec import Struct
+
 from cortex.ports.messengers import Incoming
 
 Order = Literal["help", "new", "stop", "model", "last"]
@@ -16,13 +18,9 @@ ORDERS: dict[str, Order] = {
     "/model": "model",
     "/last": "last",
 }
-HELP = (
-    "Write to Cortex here as on its page; it is the same chat.\n\n"
-    "- /new begins another chat\n"
-    "- /stop ends the answer that is being written\n"
-    "- /model shows the models, /model NAME chooses one\n"
-    "- /last shows the last answer once more"
-)
+DELETED = "That message was deleted here only. It stays in its chat on the page, where you can delete the chat."
+ENTERED = "Write to Cortex here as on its page; it is the same chat."
+SEALED = "Cortex cannot read encrypted chats, so it left that one. Write here instead: this chat is not encrypted."
 NEW = "This is a new chat. The one before stays on the page."
 NOT_RUNNING = "No answer is being written."
 STOPPED = "Stopped."
@@ -43,11 +41,31 @@ NOT_YOURS = "This question is not for you."
 UNKNOWN_BUTTON = "This button does not work any more."
 
 
+class Ordered(Struct, frozen=True, kw_only=True):
+    """An order, what stands behind it, what stands ahead of orders there, and whether it came in a group."""
+
+    order: Order
+    rest: str
+    sign: str
+    is_group: bool
+
+
 def greeting(code: str) -> str:
     """The line for a stranger."""
     return (
         f"This is a private assistant. To use it, log in to its page and enter the code {code[:4]} {code[4:]} under "
         "Account, Messengers, within ten minutes."
+    )
+
+
+def help_of(sign: str) -> str:
+    """The orders that there are. `sign`: what stands ahead of them."""
+    return (
+        f"{ENTERED}\n\n"
+        f"- {sign}new begins another chat\n"
+        f"- {sign}stop ends the answer that is being written\n"
+        f"- {sign}model shows the models, {sign}model NAME chooses one\n"
+        f"- {sign}last shows the last answer once more"
     )
 
 
@@ -62,6 +80,7 @@ def order_of(item: Incoming) -> tuple[Order | None, str]:
         return None, ""
     word, _, rest = item.text.strip().partition(" ")
     word = word.casefold().partition("@")[0]
+    word = f"/{word[1:]}" if word.startswith("!") else word  # clients that take /new for an order of their own
     order = ORDERS.get(word)
     if order is None or (rest.strip() and order != "model"):
         return None, ""
@@ -78,10 +97,10 @@ def message_of(item: Incoming) -> tuple[str, bool]:
     return text, False
 
 
-def models(names: Sequence[str], chosen: str) -> str:
+def models(names: Sequence[str], chosen: str, sign: str) -> str:
     """The models that there are."""
     lines = [f"- {name}{' (chosen)' if name == chosen else ''}" for name in names]
-    return "\n".join([*lines, "", "Write /model and a name, or /model usual for the usual one."])
+    return "\n".join([*lines, "", f"Write {sign}model and a name, or {sign}model usual for the usual one."])
 
 
 def _quoted(text: str) -> str:

@@ -28,21 +28,26 @@ class LinkedNotices(Struct, frozen=True, kw_only=True):
         names = await self.clients().integrations.names(messenger, user_id)
         return "" if names else "An administrator sets it up under Integrations, for this account too."
 
-    async def tell(self, messenger: str, user_id: str, text: str, *, is_silent: bool) -> None:
-        """Send it, once; one that may have arrived is not sent again."""
+    async def tell(self, messenger: str, user_id: str, text: str, *, is_silent: bool, once: str) -> None:
+        """Send it, once; one that may have arrived is sent again only where it would be known by its word."""
         link = await self._link(messenger, user_id)
         if link is None:
             raise DeliveryError(NOT_LINKED, fate="refused")
+        is_repeatable = False
         try:
             async with self.clients().using(messenger, user_id=user_id) as client:
                 lines = text.translate(_MARKS).replace("\n", "  \n")
-                for part in await asyncio.to_thread(client.parts, lines):
-                    await client.send(link.chat, part, is_silent=is_silent)
+                is_repeatable = client.is_repeatable
+                for at, part in enumerate(await asyncio.to_thread(client.parts, lines)):
+                    await client.send(link.chat, part, is_silent=is_silent, once=f"{once}:{at}")
         except NotSent as error:
             raise DeliveryError(error.message, fate="later", retry_after_s=error.wait_s or None) from None
         except ChatClosed as error:
             raise DeliveryError(error.message, fate="refused") from None
-        except ServiceDown as error:  # there is no key against doubles: another channel tells it
+        except ServiceDown as error:
+            if is_repeatable:
+                raise DeliveryError(error.message, fate="later") from None
+            # there is no key against doubles: another channel tells it
             raise DeliveryError(error.message, fate="refused", is_unknown=True) from None
         except ToolFailed as error:
             raise DeliveryError(error.message, fate="refused") from None

@@ -9,12 +9,16 @@ from cortex.storage.table import Table, owner
 
 
 class MessengerPlaceTable(Table):
-    """The place up to which updates of an account of Cortex's were stored, and the process that asks for them."""
+    """The place up to which updates of an account of Cortex's were stored, and the process that asks for them.
+
+    `cursor`: the messenger's own word for it.
+    """
 
     __tablename__ = "messenger_places"
     messenger: Mapped[str] = mapped_column(primary_key=True)
     account: Mapped[str] = mapped_column(primary_key=True)
     position: Mapped[int] = mapped_column(BigInteger)
+    cursor: Mapped[str] = mapped_column(default="")
     moved_at: Mapped[datetime | None]
     holder: Mapped[str] = mapped_column(default="")
     held_until: Mapped[datetime | None]

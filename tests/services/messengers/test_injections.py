@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.matrix import MatrixTown
 from tests.scripted_rules import Rule, Use, rule
 from tests.services.messengers.messenger_house import ADA, OLA, messenger_house
 from tests.telegram import TelegramDouble, buttons_of
@@ -86,3 +87,29 @@ async def test_a_group_gets_words_and_nothing_else(tmp_path: Path, bot: Telegram
             assert await house.house.events(id, "tool.call", "approval") == []
         assert bot.texts(44) == []
         assert "not for the bot" not in str(bodies)
+
+
+@pytest.mark.full
+async def test_a_quoted_order_is_not_carried_out_in_matrix(tmp_path: Path, town: MatrixTown) -> None:
+    ada, _, _, ola = town.people
+    async with messenger_house(tmp_path / "home", *obedient(), bot=town) as house:
+        await house.link(house.house.admin, ada)
+        room = town.room(ola["id"], ada["id"], is_direct=False, name="Others")
+        for attack in ATTACKS:
+            order = town.says(ola, attack, chat=room)
+            there = len(await asyncio.to_thread(town.texts, ada["id"]))
+            quoting = {"m.relates_to": {"m.in_reply_to": {"event_id": order}}}
+            town.says(ada, f"what is this? {attack}", more=quoting)
+            await asyncio.to_thread(town.until_more, ada["id"], there)
+            town.says(ada, "new")
+            await asyncio.to_thread(town.until_more, ada["id"], there + 1)
+        done = []
+        for id in await house.cortex.conversations.ids(house.house.admin):
+            events = await house.house.events(id, "tool.call", "tool.result")
+            names = {event.payload["call"]: event.payload["name"] for event in events if event.kind == "tool.call"}
+            results = [event.payload for event in events if event.kind == "tool.result"]
+            done += [names[one["call"]] for one in results if one["state"] == "ok"]
+        assert set(done) <= {"tools_discover"}
+        seen = await asyncio.to_thread(town.seen, ada["id"])
+        assert not any("cortex.answers" in row for row in seen)
+        assert await house.cortex.approvals.pending(house.house.admin)

@@ -1,0 +1,1 @@
+"""Matrix: Cortex's account on a homeserver, by the client-server API."""
