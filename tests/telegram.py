@@ -51,6 +51,7 @@ class TelegramDouble:
     dies: Callable[[], None] = lambda: None
     faults: dict[str, deque[Row]] = field(default_factory=lambda: defaultdict(deque))
     blocked: set[int] = field(default_factory=set)
+    without_rights: set[int] = field(default_factory=set)
     met: set[int] = field(default_factory=set)
     webhook: str = ""
     is_away: bool = False
@@ -82,11 +83,15 @@ class TelegramDouble:
             message = {"message_id": self._ids, "from": who, "chat": place, "date": 1_795_000_000 + self._ids, **more}
             if text:
                 message["text"] = text
+            for words, marks in (("text", "entities"), ("caption", "caption_entities")):
+                if found := entities_of(str(message.get(words, ""))):
+                    message[marks] = [*more.get(marks, ()), *found]
             self.met.add(place["id"])
             self._add({"message": message})
             return self._ids
 
-    def edits(self, who: Row, message_id: int, text: str) -> None:
+    def edits(self, who: Row, message_id: int, text: str = "", **more: Any) -> None:
+        """Somebody changes a message; or Telegram says so, for a reaction does that too."""
         place = {"id": who["id"], "type": "private", "first_name": who["first_name"]}
         with self._changed:
             date = 1_795_000_000
@@ -96,16 +101,17 @@ class TelegramDouble:
                 "chat": place,
                 "date": date,
                 "edit_date": date + 9,
-                "text": text,
+                **({"text": text} if text else {}),
+                **more,
             }
             self._add({"edited_message": message})
 
-    def presses(self, who: Row, message: Row, words: str) -> str:
+    def presses(self, who: Row, message: Row, words: str, kind: str = "private") -> str:
         """Somebody presses the button of these words; the press's id."""
         data = next(one["callback_data"] for one in buttons_of(message) if one["text"] == words)
         with self._changed:
             self._ids += 1
-            below = {"message_id": message["message_id"], "chat": {"id": message["chat_id"], "type": "private"}}
+            below = {"message_id": message["message_id"], "chat": {"id": message["chat_id"], "type": kind}}
             query = {"id": f"press{self._ids}", "from": who, "message": below, "chat_instance": "1", "data": data}
             self._add({"callback_query": query})
             return str(query["id"])
@@ -257,6 +263,8 @@ class TelegramDouble:
         chat = body.get("chat_id")
         if not isinstance(chat, int) or chat not in self.met:
             return 400, "Bad Request: chat not found", {}
+        if chat in self.without_rights:
+            return 400, "Bad Request: not enough rights to send text messages to the chat", {}
         if chat in self.blocked:
             return 403, "Forbidden: bot was blocked by the user", {}
         text = body.get("text", "")
@@ -343,6 +351,16 @@ def _form(raw: bytes, kind: str) -> Row:
     parts = {str(part.get_param("name", header="content-disposition")): part for part in message.iter_parts()}
     read = {name: bytes(part.get_payload(decode=True)) for name, part in parts.items()}
     return {name: one if parts[name].get_filename() else one.decode() for name, one in read.items()}
+
+
+def entities_of(text: str) -> list[Row]:
+    """The handles and orders of a text, marked as the real one marks them, in UTF-16 units."""
+    found = []
+    for kind, pattern in (("mention", r"(?<![\w@])@\w{5,32}\b"), ("bot_command", r"(?<!\S)/\w{1,32}(@\w{5,32})?")):
+        for hit in re.finditer(pattern, text):
+            length = len(hit[0].encode("utf-16-le")) // 2
+            found.append({"type": kind, "offset": len(text[: hit.start()].encode("utf-16-le")) // 2, "length": length})
+    return found
 
 
 def buttons_of(message: Row) -> list[Row]:

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 LONGEST = 200_000
+REST = "\n\n_The rest is longer than a messenger takes. Read it on the page._"
 _SPOT = {"strong": "b", "em": "i", "s": "s"}
 _SCHEMES = ("http://", "https://", "mailto:")
 _parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
@@ -21,7 +22,8 @@ def html_parts(markdown: str, most_units: int) -> Sequence[str]:
     """The text as HTML in parts of at most so many UTF-16 units each, counted without the tags."""
     parts: list[str] = []
     written, units = "", 0
-    for opening, text, closing in _pieces(_parser.parse(markdown[:LONGEST])):
+    whole = markdown if len(markdown) <= LONGEST else markdown[:LONGEST] + REST
+    for opening, text, closing in _pieces(_parser.parse(whole)):
         for line in _short(text, most_units):
             size = _units(line)
             if units + size > most_units:

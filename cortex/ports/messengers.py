@@ -28,11 +28,12 @@ class ChatClosed(ServiceDown):
 
 
 class RemoteFile(Struct, frozen=True, kw_only=True):
-    """A file that stays there until it is asked for. `is_voice`: spoken to be read as words."""
+    """A file that stays there until it is asked for. `is_voice`: spoken to be read as words; `length_s`: how long."""
 
     id: str
     name: str
     size_bytes: int = 0
+    length_s: int = 0
     is_voice: bool = False
 
 
@@ -40,8 +41,10 @@ class Incoming(Struct, frozen=True, kw_only=True):
     """One thing that came. `position`: its number, by which it is known again and which says the order.
 
     `sender`, `chat`, `message`: ids there. `name`: of the sender, as others see it. `group`: the name of a group's
-    chat, "" for one of their own. `is_addressed`: it speaks to Cortex. `is_forwarded`: its words are another's;
-    `quoted`: words of another that it quotes. `files`: what comes with it; `batch`: those sent at once share it.
+    chat, "" for one of their own; `place`: its id on the card, "" where that is `chat`, which may be a part of it.
+    `is_addressed`: it speaks to Cortex. `is_forwarded`: its words are another's; `quoted`: words of another that it
+    quotes. `files`: what comes with it; `batch`: those sent at once share it; `goes_on`: its text is so long that the
+    next one may be the rest; `is_unread`: it is of a kind that a client cannot read, so that nothing else is here.
     A press of a button: `press` is its id, `choice` what the button bears. `is_own`: nobody but the sender reads this
     chat. An invite asks Cortex to `enter` a chat, or to find another one in place of one that it cannot read; a delete
     takes back `message`.
@@ -54,12 +57,15 @@ class Incoming(Struct, frozen=True, kw_only=True):
     message: str = ""
     name: str = ""
     group: str = ""
+    place: str = ""
     is_addressed: bool = True
     text: str = ""
     is_forwarded: bool = False
     quoted: str = ""
     files: tuple[RemoteFile, ...] = ()
     batch: str = ""
+    goes_on: bool = False
+    is_unread: bool = False
     press: str = ""
     choice: str = ""
     is_own: bool = False
@@ -123,8 +129,8 @@ class Messenger(Protocol):
 
     async def send(
         self, chat: str, part: str, *, buttons: Sequence[Button] = (), is_silent: bool = False, once: str = ""
-    ) -> None:
-        """Send one of `parts`, once. NotSent, ChatClosed; ServiceDown where nobody knows whether it went out.
+    ) -> str:
+        """Send one of `parts`, once; its id there. NotSent, ChatClosed; ServiceDown where nobody knows whether it went.
 
         `once`: its own word, under which a messenger that is repeatable knows it again.
         """
@@ -140,8 +146,8 @@ class Messenger(Protocol):
 
     async def send_picture(
         self, chat: str, name: str, content: bytes, *, is_silent: bool = False, once: str = ""
-    ) -> None:
-        """Send a picture, once; the same errors. ToolFailed where it is taken by none of the ways that there are."""
+    ) -> str:
+        """Send a picture, once; its id, and the same errors. ToolFailed where it is taken by no way that there is."""
         ...
 
     async def typing(self, chat: str) -> None:
@@ -149,7 +155,10 @@ class Messenger(Protocol):
         ...
 
     async def settle(self, item: Incoming, words: str, *, is_over: bool) -> None:
-        """Answer a press with these words; with `is_over` the buttons go. One that is too old passes silently."""
+        """Answer a press with these words; with `is_over` the buttons go. Of an old press the words are a message.
+
+        Without a press the buttons of `item.message` go, and nothing is said: it was answered elsewhere.
+        """
         ...
 
     async def fetch(self, file: RemoteFile, most_bytes: int) -> bytes:

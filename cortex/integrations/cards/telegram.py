@@ -6,7 +6,9 @@ address of a request holds the token, so no error repeats one.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
@@ -17,6 +19,7 @@ from cortex.base.address import named
 from cortex.base.errors import NotAllowed, ServiceDown, ToolFailed
 from cortex.base.web_address import bare_address, web_place
 from cortex.integrations.cards import IntegrationHost
+from cortex.integrations.telegram_updates import UpdateReader
 from cortex.ports.integrations import IntegrationKind
 from cortex.ports.messengers import Button, ChatClosed, Incoming, Messenger, NotSent, Received, RemoteFile
 
@@ -104,10 +107,10 @@ class TelegramBot:
         """Nothing is held: each request has a connection of its own."""
 
     async def account(self) -> str:
-        """The bot's id."""
+        """The bot's id, with the server that numbers what it gets where that is not Telegram's own."""
         if not self._me:
             self._me = await self._call("getMe")
-        return str(self._me["id"])
+        return str(self._me["id"]) if self._form.address == API else f"{self._me['id']}@{self._form.address}"
 
     @property
     def groups(self) -> frozenset[str]:
@@ -130,7 +133,8 @@ class TelegramBot:
             asked["offset"] = after + 1
         rows = await self._call("getUpdates", asked, wait_s=wait_s)
         found = [row for row in rows if isinstance(row, dict) and isinstance(row.get("update_id"), int)]
-        items = [item for row in found if (item := self._read(row)) is not None]
+        known = UpdateReader(id=str(self._me["id"]), handle=self.handle)
+        items = [item for row in found if (item := known.read(row)) is not None]
         return Received(items=tuple(items), upto=max((row["update_id"] for row in found), default=after))
 
     def parts(self, markdown: str) -> Sequence[str]:
@@ -139,10 +143,10 @@ class TelegramBot:
 
     async def send(
         self, chat: str, part: str, *, buttons: Sequence[Button] = (), is_silent: bool = False, once: str = ""
-    ) -> None:
+    ) -> str:
         """Send one message; Telegram has no key by which it would know it again."""
         body: dict[str, Any] = {
-            "chat_id": _chat(chat),
+            **_place(chat),
             "text": part,
             "parse_mode": "HTML",
             "disable_notification": is_silent,
@@ -151,23 +155,24 @@ class TelegramBot:
         if buttons:
             row = [{"text": one.words, "callback_data": one.choice} for one in buttons]
             body["reply_markup"] = {"inline_keyboard": [row]}
-        await self._call("sendMessage", body)
+        return str((await self._call("sendMessage", body))["message_id"])
 
     async def send_picture(
         self, chat: str, name: str, content: bytes, *, is_silent: bool = False, once: str = ""
-    ) -> None:
+    ) -> str:
         """Send a photo; as a file where it is none that Telegram draws."""
-        given = {"chat_id": str(_chat(chat)), "disable_notification": str(is_silent).lower()}
+        given = {name: str(value) for name, value in _place(chat).items()}
+        given["disable_notification"] = str(is_silent).lower()
         try:
-            await self._send_file("sendPhoto", given, "photo", name, content)
+            return await self._send_file("sendPhoto", given, "photo", name, content)
         except ServiceDown:
             raise
         except ToolFailed:  # too long or too large for a photo, or a GIF
-            await self._send_file("sendDocument", given, "document", name, content)
+            return await self._send_file("sendDocument", given, "document", name, content)
 
-    async def _send_file(self, method: str, given: Mapping[str, str], field: str, name: str, content: bytes) -> None:
+    async def _send_file(self, method: str, given: Mapping[str, str], field: str, name: str, content: bytes) -> str:
         kind, body = scan.load("cortex.base.http").form_data(given, field, name, content)
-        await self._call(method, body, kind=kind)
+        return str((await self._call(method, body, kind=kind))["message_id"])
 
     async def enter(self, chat: str) -> str:
         """Whoever writes has opened the chat."""
@@ -178,19 +183,22 @@ class TelegramBot:
 
     async def typing(self, chat: str) -> None:
         """Show that Cortex writes, for five seconds."""
-        await self._call("sendChatAction", {"chat_id": _chat(chat), "action": "typing"})
+        await self._call("sendChatAction", {**_place(chat), "action": "typing"})
 
     async def settle(self, item: Incoming, words: str, *, is_over: bool) -> None:
-        """Answer the press; it is shown beside the button."""
-        try:
-            await self._call("answerCallbackQuery", {"callback_query_id": item.press, "text": words[:200]})
+        """Answer the press; it is shown beside the button. Of one that is too old the words come as a message."""
+        is_shown = not item.press
+        with _refusals_pass():
+            if item.press:
+                await self._call("answerCallbackQuery", {"callback_query_id": item.press, "text": words[:200]})
+                is_shown = True
+        with _refusals_pass():
             if is_over and item.message:
-                bare = {"chat_id": _chat(item.chat), "message_id": int(item.message), "reply_markup": {}}
+                bare = {"chat_id": int(item.chat), "message_id": int(item.message), "reply_markup": {}}
                 await self._call("editMessageReplyMarkup", bare)
-        except NotSent:
-            raise
-        except ToolFailed:  # too old, or its message is gone: there is nothing left to show it on
-            return
+        with _refusals_pass():
+            if not is_shown:
+                await self.send(item.chat, escape(words, quote=False))
 
     async def fetch(self, file: RemoteFile, most_bytes: int) -> bytes:
         """The file, by a link that holds for an hour."""
@@ -209,60 +217,6 @@ class TelegramBot:
     @property
     def _token(self) -> str:
         return self._form.token.get_secret_value()
-
-    def _read(self, update: Mapping[str, Any]) -> Incoming | None:
-        """One update as it is used here; None for what is passed over."""
-        try:
-            if query := update.get("callback_query"):
-                return _press(update["update_id"], query)
-            for name in ("message", "edited_message"):
-                if message := update.get(name):
-                    return self._message(update["update_id"], message, is_edit=name != "message")
-        except (KeyError, TypeError, ValueError, AttributeError):
-            return None  # one of a shape that is not in the documents holds up none behind it
-        return None
-
-    def _message(self, position: int, message: Mapping[str, Any], *, is_edit: bool) -> Incoming | None:
-        chat, sender = message["chat"], message.get("from")
-        if not sender or sender.get("is_bot") or chat["type"] not in ("private", "group", "supergroup"):
-            return None
-        text = str(message.get("text") or message.get("caption") or "")
-        files = tuple(_files(message))
-        if not text and not files:
-            return None
-        is_group = chat["type"] != "private"
-        return Incoming(
-            position=position,
-            kind="edit" if is_edit else "message",
-            sender=str(sender["id"]),
-            chat=str(chat["id"]),
-            message=str(message["message_id"]),
-            name=_name(sender),
-            group=str(chat.get("title") or "group") if is_group else "",
-            is_addressed=not is_group or self._is_addressed(message, text),
-            text=self._without_handle(text),
-            is_forwarded="forward_origin" in message,
-            quoted=self._quoted(message),
-            files=files,
-            batch=str(message.get("media_group_id") or ""),
-        )
-
-    def _is_addressed(self, message: Mapping[str, Any], text: str) -> bool:
-        answered = message.get("reply_to_message") or {}
-        to_bot = str((answered.get("from") or {}).get("id", "")) == str(self._me["id"])
-        return to_bot or (bool(self.handle) and self.handle.casefold() in text.casefold())
-
-    def _without_handle(self, text: str) -> str:
-        return re.sub(rf"{re.escape(self.handle)}\b", "", text, flags=re.IGNORECASE).strip() if self.handle else text
-
-    def _quoted(self, message: Mapping[str, Any]) -> str:
-        """Words that the message answers; those of the bot itself stand in the chat already, if not picked out."""
-        if quote_of := message.get("quote"):
-            return str(quote_of.get("text") or "")
-        answered = message.get("reply_to_message") or {}
-        if str((answered.get("from") or {}).get("id", "")) == str(self._me["id"]):
-            return ""
-        return str(answered.get("text") or answered.get("caption") or "")
 
     async def _call(
         self, method: str, body: Mapping[str, Any] | bytes = b"{}", *, kind: str = JSON, wait_s: float = 0.0
@@ -316,50 +270,32 @@ def _refused(answer: Mapping[str, Any]) -> ToolFailed:
         return NotSent(OTHER, wait_s=30.0)
     if code == 429:
         return NotSent("Telegram got too many requests.", wait_s=float(parameters.get("retry_after") or 5))
-    if code == 403 or "chat not found" in said or "migrate_to_chat_id" in parameters:
+    if "migrate_to_chat_id" in parameters:
+        return ChatClosed(f"The group has another id now: {parameters['migrate_to_chat_id']}. Put it on the card.")
+    if code == 403 or "chat not found" in said:
         return ChatClosed("The person blocked the bot in Telegram, or left the chat.")
+    if "file is too big" in said:
+        return ToolFailed(f"The file is larger than {FILE_BYTES // 1_000_000} MB.")
     if isinstance(code, int) and code >= 500:
         return NotSent(f"Telegram has a problem (status {code}).", wait_s=5.0)
     return ToolFailed(f"Telegram refused this (status {code}).")
 
 
-def _press(position: int, query: Mapping[str, Any]) -> Incoming:
-    below = query.get("message") or {}
-    return Incoming(
-        position=position,
-        kind="press",
-        sender=str(query["from"]["id"]),
-        chat=str((below.get("chat") or {}).get("id", "")),
-        message=str(below.get("message_id", "")),
-        name=_name(query["from"]),
-        press=str(query["id"]),
-        choice=str(query.get("data") or ""),
-    )
+def _place(chat: str) -> dict[str, int]:
+    """Where a message goes: a chat, or one topic of it."""
+    id, _, thread = chat.partition("/")
+    return {"chat_id": int(id), **({"message_thread_id": int(thread)} if thread else {})}
 
 
-def _files(message: Mapping[str, Any]) -> list[RemoteFile]:
-    """The files of a message; of a photo the largest size that there is."""
-    if photos := message.get("photo"):
-        best = max(photos, key=lambda one: int(one.get("width", 0)))
-        size = int(best.get("file_size") or 0)
-        return [RemoteFile(id=str(best["file_id"]), name=f"photo-{message['message_id']}.jpg", size_bytes=size)]
-    for kind, name in (("voice", "voice.ogg"), ("audio", "audio.mp3"), ("document", "file"), ("video", "video.mp4")):
-        if found := message.get(kind):
-            given = str(found.get("file_name") or name)
-            size = int(found.get("file_size") or 0)
-            return [RemoteFile(id=str(found["file_id"]), name=given, size_bytes=size, is_voice=kind == "voice")]
-    return []
-
-
-def _name(sender: Mapping[str, Any]) -> str:
-    """The sender as others see them: their name, with the handle that is theirs alone."""
-    words = " ".join(f"{sender.get('first_name', '')} {sender.get('last_name', '')}".split())[:80]
-    handle = str(sender.get("username") or "")
-    return f"{words} (@{handle})" if handle and words else words or handle or str(sender["id"])
-
-
-def _chat(chat: str) -> int:
-    return int(chat)
+@contextmanager
+def _refusals_pass() -> Iterator[None]:
+    """Go on behind what Telegram refused: a press is too old, or its message is gone. Not where it is away."""
+    try:
+        yield
+    except ServiceDown:
+        raise
+    except ToolFailed:
+        return
 
 
 def integration(_: IntegrationHost) -> IntegrationKind:

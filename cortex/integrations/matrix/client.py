@@ -111,7 +111,7 @@ class MatrixAccount:
 
     async def send(
         self, chat: str, part: str, *, buttons: Sequence[Button] = (), is_silent: bool = False, once: str = ""
-    ) -> None:
+    ) -> str:
         """Send one message; under buttons Cortex's own reactions stand, to be joined."""
         room, person = _place(chat)
         await self._must_be_open(room, person)
@@ -120,16 +120,17 @@ class MatrixAccount:
         for sign, _ in zip(events.SIGNS, buttons, strict=False):
             relates = {"rel_type": "m.annotation", "event_id": sent, "key": sign}
             await self._put(room, "m.reaction", {"m.relates_to": relates}, f"{word}:{sign}")
+        return sent
 
     async def send_picture(
         self, chat: str, name: str, content: bytes, *, is_silent: bool = False, once: str = ""
-    ) -> None:
+    ) -> str:
         """Send a picture; like a message, once under its word. No picture rings, so it is never silent."""
         room, person = _place(chat)
         await self._must_be_open(room, person)
         where = await self._server.keep(name, content)
         body = {"msgtype": "m.image", "body": name, "url": where, "info": {"size": len(content)}}
-        await self._put(room, "m.room.message", body, once or new_id())
+        return await self._put(room, "m.room.message", body, once or new_id())
 
     async def enter(self, chat: str) -> str:
         """Join; of an encrypted room say why not by leaving it, and meet the person in a room that is not.
@@ -171,7 +172,8 @@ class MatrixAccount:
         """Say it, and take Cortex's own reactions away."""
         room, person = _place(item.chat)
         await self._must_be_open(room, person)
-        await self._put(room, "m.room.message", {"msgtype": "m.notice", "body": words}, f"settled:{item.press}")
+        if item.press:
+            await self._put(room, "m.room.message", {"msgtype": "m.notice", "body": words}, f"settled:{item.press}")
         if not is_over:
             return
         me = await self._known()
