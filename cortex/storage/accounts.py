@@ -232,6 +232,12 @@ class AccountsRepository(SharedRepository):
         )
         return 0.0
 
+    @reading
+    async def has_to_wait(self, key: str) -> bool:
+        """Tell whether a try under `key` would not be heard now."""
+        statement = select(AttemptTable.key).where(AttemptTable.key == key, AttemptTable.not_before > self.clock())
+        return (await self.session.execute(statement)).first() is not None
+
     async def give_try_back(self, key: str) -> None:
         """Uncount one try: it was a good one."""
         less = case((AttemptTable.count > 0, AttemptTable.count - 1), else_=0)

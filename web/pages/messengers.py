@@ -11,7 +11,7 @@ from web.deps import Text
 from web.render import described
 from web.routes import PageRouter
 from web.sections import SectionContext
-from web.visit import UserVisit, Visit
+from web.visit import ReauthedVisit, UserVisit, Visit
 
 router = PageRouter()
 HERE = "/account/messengers"
@@ -33,7 +33,7 @@ async def show(visit: UserVisit) -> Response:
 
 
 @router.post(HERE)
-async def look(visit: UserVisit, code: Text = "") -> Response:
+async def look(visit: ReauthedVisit, code: Text = "") -> Response:
     """Say whose code it is, and ask."""
     try:
         guest = await visit.services.messenger_links.look(visit.user, code)
@@ -46,7 +46,7 @@ async def look(visit: UserVisit, code: Text = "") -> Response:
 
 
 @router.post(HERE + "/link")
-async def link(visit: UserVisit, code: Text = "") -> Response:
+async def link(visit: ReauthedVisit, code: Text = "") -> Response:
     """Link it with me."""
     try:
         row = await visit.services.messenger_links.link(visit.user, code)
