@@ -25,7 +25,10 @@ class MessengerServices(TurnServices):
     @cached_property
     def messenger_links(self) -> "MessengerLinks":
         made = scan.load("cortex.services.messengers.links").MessengerLinks(
-            runtime=self.runtime, clients=self.integration_clients, changed=self.messenger_watch.wake
+            runtime=self.runtime,
+            clients=self.integration_clients,
+            notifier=self.notices,
+            changed=self.messenger_watch.wake,
         )
         return cast("MessengerLinks", made)
 
@@ -36,16 +39,19 @@ class MessengerServices(TurnServices):
         receiver = scan.load(f"{room}.receiving").Receiver(
             runtime=self.runtime, clients=clients, name=name, holder=holder
         )
+        places = scan.load(f"{room}.places").Places(
+            runtime=self.runtime, conversations=self.conversations, begun=self.messenger_watch.wake
+        )
         conversing = scan.load(f"{room}.conversing").Conversing(
             runtime=self.runtime,
             name=name,
             accounts=self.accounts,
             chat=self.chat,
-            conversations=self.conversations,
+            places=places,
+            orders=scan.load(f"{room}.orders").Orders(chat=self.chat, places=places),
             documents=self.documents,
             approvals=self.approvals,
-            begun=self.messenger_watch.wake,
-            listener=scan.load(f"{room}.conversing").Listener(clients=clients),
+            listener=scan.load(f"{room}.listening").Listener(clients=clients),
         )
         following = scan.load(f"{room}.following").Following(
             runtime=self.runtime,
@@ -54,6 +60,7 @@ class MessengerServices(TurnServices):
             name=name,
             site=self.channels.site,
             homes=self.homes,
+            holder=holder,
         )
         door = scan.load(f"{room}.door").MessengerDoor(
             receiver=receiver, conversing=conversing, following=following, names=self.messenger_watch.names

@@ -20,7 +20,7 @@ from cortex.storage.schema import (
     MessengerPlaceTable,
 )
 
-InboxState = Literal["new", "replying", "sending", "done"]
+InboxState = Literal["new", "heard", "replying", "sending", "done"]
 NO_LINK = "This messenger is not linked."
 KEPT = timedelta(days=30)  # so long an edited message is found again
 
@@ -65,7 +65,7 @@ class ChatRow(Struct, frozen=True, kw_only=True):
 
 
 class InboxRow(Struct, frozen=True, kw_only=True):
-    """One thing that came. `payload`: an `Incoming` as JSON."""
+    """One thing that came. `payload`: an `Incoming` as JSON, from `heard` on with what was made of it."""
 
     id: str
     owner_id: str
@@ -141,6 +141,21 @@ class MessengersRepository(Repository):
             self._change(MessengerLinkTable).where(MessengerLinkTable.id == link_id).values(chat=other)
         )
 
+    async def begin_part(self, row: ChatRow, messenger: str, holder: str) -> bool:
+        """Mark what is told next as on its way; False where another told it, the link went, or the place is lost."""
+        place, chat = MessengerPlaceTable, MessengerChatTable
+        is_held = select(place.messenger).where(
+            place.messenger == messenger, place.account == "", place.holder == holder, place.held_until > self.clock()
+        )
+        change = self._change(chat).where(
+            chat.conversation_id == row.conversation_id,
+            chat.told_seq == row.told_seq,
+            chat.told_part == row.told_part,
+            chat.is_sending.is_(False),
+            is_held.exists(),
+        )
+        return bool(await self._touched(change.values(is_sending=True), chat.conversation_id))
+
     async def end_chat(self, conversation_id: str) -> None:
         """Tell no more of it there."""
         statement = self._remove(MessengerChatTable).where(MessengerChatTable.conversation_id == conversation_id)
@@ -164,6 +179,14 @@ class MessengersRepository(Repository):
             MessengerInboxTable.turn_id != "",
         )
         return await self._first(InboxRow, statement.order_by(MessengerInboxTable.position.desc()))
+
+    @reading
+    async def has_turn(self, link_id: str, turn_id: str) -> bool:
+        """Tell whether this turn is a message that came there."""
+        statement = self._mine(InboxRow, MessengerInboxTable).where(
+            MessengerInboxTable.link_id == link_id, MessengerInboxTable.turn_id == turn_id
+        )
+        return await self._first(InboxRow, statement) is not None
 
     async def set_inbox(self, id: str, **values: Any) -> None:  # Any: the columns' own types
         """Change how it stands."""
@@ -284,11 +307,12 @@ class AllMessengersRepository(SharedRepository):
         )
         return await self._all(GuestRow, statement)
 
-    async def greeted(self, messenger: str, sender: str) -> None:
-        """No line is due to them any more."""
+    async def greeted(self, messenger: str, sender: str, *, is_due: bool = False) -> bool:
+        """No line is due to them any more, or one is again; whether that is news."""
         change = update(MessengerGuestTable).execution_options(synchronize_session=False)
         mine = (MessengerGuestTable.messenger == messenger, MessengerGuestTable.sender == sender)
-        await self.session.execute(change.where(*mine).values(is_due=False))
+        change = change.where(*mine, MessengerGuestTable.is_due != is_due).values(is_due=is_due)
+        return bool(await self._touched(change, MessengerGuestTable.sender))
 
     @reading
     async def guest_by_code(self, code: str) -> GuestRow | None:

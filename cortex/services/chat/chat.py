@@ -165,13 +165,17 @@ class Chat(Struct, frozen=True, kw_only=True):
 
     async def edit(self, user: User, turn_id: str, text: str, *, once: str = "", via: str = "") -> str:
         """Say it differently: the new text is sent as another version of the turn. `once`, `via`: as they are sent."""
-        id = f"turn:{derived_id('edited', user.id, once)}" if once else ""
+        id = self.id_of_edit(user, once) if once else ""
         if once and await self.place_of(user, id):
             return id
         row = await self._settled(user, turn_id)
         words = checked_words(text, None, has_files=bool(row.attachments))
         sent = NewMessage(words=words, is_tainted=row.is_tainted, id=id, mode=row.mode, via=via)
         return await self._replace(user, row, sent)
+
+    def id_of_edit(self, user: User, once: str) -> str:
+        """Return the id of the turn that this edit makes."""
+        return f"turn:{derived_id('edited', user.id, once)}"
 
     async def keep_going(self, user: User, turn_id: str) -> str:
         """Give an interrupted turn, or one that ran out of rounds, another one to finish its work."""

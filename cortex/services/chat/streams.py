@@ -43,15 +43,19 @@ class OpenStreams(Struct, frozen=True, kw_only=True):
 
         `key`: a conversation, or whatever else of the hub the watcher waits on.
         """
-        started = self.ended.get(user_id, 0)
         watched = self.watched.setdefault(user_id, Counter())
         watched[key] += 1
         try:
-            yield lambda: self.ended.get(user_id, 0) == started
+            yield self.allowed(user_id)
         finally:
             watched[key] -= 1
             if not +watched:
                 self.watched.pop(user_id, None)
+
+    def allowed(self, user_id: str) -> Callable[[], bool]:
+        """Give what says whether the user may still watch, for a watcher that does not count as one who sees it."""
+        started = self.ended.get(user_id, 0)
+        return lambda: self.ended.get(user_id, 0) == started
 
     @property
     def count(self) -> int:

@@ -9,19 +9,29 @@ from datetime import timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cortex.ports.messengers import ChatClosed, Incoming, Messenger, NotSent, Received
+from cortex.base.errors import ToolFailed
+from cortex.ports.messengers import Incoming, Messenger, NotSent, Received
 from cortex.services.integrations.clients import IntegrationClients
-from cortex.services.messengers.words import greeting
+from cortex.services.messengers.words import greeting, strangers_of
 from cortex.services.runtime import Runtime
 from cortex.storage.accounts import AccountsRepository
 from cortex.storage.db import Opener
 from cortex.storage.messengers import AllMessengersRepository, GuestRow
 
 WAIT_S = 25.0
-LEASE = timedelta(seconds=60)
+LEASE = timedelta(seconds=45)
+RENEW_S = 15.0
 SILENT = timedelta(days=6)  # after a silent week numbers begin anew, perhaps below ours
 CODE_LIFE = timedelta(minutes=10)
 LINES_FREE, LINES_WINDOW = 20, timedelta(minutes=10)  # to all strangers together
+
+
+BACK_OFF_S = (1.0, 2.0, 5.0, 15.0, 30.0)
+
+
+def pause_s(failures: int, asked_s: float = 0.0) -> float:
+    """Say how long to wait after so many failures, and at least as long as was asked for."""
+    return max(asked_s, BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1])
 
 
 class Receiver(Struct, frozen=True, kw_only=True):
@@ -53,9 +63,11 @@ class Receiver(Struct, frozen=True, kw_only=True):
     async def _store(self, account: str, got: Received) -> None:
         """Keep it and move on, in one commit: what is asked for next is what stands behind it."""
         async with self.runtime.db.transaction() as repository:
+            spoken_to = {(item.sender, item.batch) for item in got.items if item.batch and item.is_addressed}
             for item in got.items:
+                is_ours = item.is_addressed or (item.sender, item.batch) in spoken_to  # one caption stands for an album
                 link = await repository(AllMessengersRepository).link_of(self.name, item.sender)
-                if link is not None and item.is_addressed:
+                if link is not None and is_ours:
                     await repository(AllMessengersRepository).store(account, link, item)
                 elif link is None and item.kind in ("message", "invite") and not item.group:
                     await self._meet(repository, item)
@@ -67,7 +79,7 @@ class Receiver(Struct, frozen=True, kw_only=True):
         guest = await repository(AllMessengersRepository).guest(self.name, item.sender)
         if guest is not None and now - guest.told_at < CODE_LIFE:
             return
-        key = f"messenger:{self.name}"
+        key = strangers_of(self.name)
         if await repository(AccountsRepository).try_now(key, LINES_FREE, LINES_WINDOW, LINES_WINDOW):
             return
         made = GuestRow(
@@ -83,28 +95,31 @@ class Receiver(Struct, frozen=True, kw_only=True):
         await repository(AllMessengersRepository).put_guest(made)
 
     async def greet(self) -> None:
-        """Send the lines that are due, each once: one that is lost is asked for by writing again later."""
+        """Send the lines that are due, each once: one that may be lost is asked for by writing again later."""
         repository = self.runtime.db.repository(AllMessengersRepository)
         for guest in await repository.guests_due(self.name):
-            await repository.greeted(self.name, guest.sender)
+            if not await repository.greeted(self.name, guest.sender):
+                continue
             async with self.clients.of_server(self.name) as messenger:
-                try:
-                    chat = await messenger.enter(guest.chat)
-                except (NotSent, ChatClosed):  # a stranger who cannot be told is none of ours
-                    continue
-                if chat != guest.chat:
-                    guest = replace(guest, chat=chat, is_due=False)
-                    await repository.put_guest(guest)
-                await _said(messenger, guest)
+                is_refused = not await self._greeted(repository, messenger, guest)
+            if is_refused:
+                await repository.greeted(self.name, guest.sender, is_due=True)
+                return
+
+    async def _greeted(self, repository: AllMessengersRepository, messenger: Messenger, guest: GuestRow) -> bool:
+        """Greet them, where they can be met; False where that surely did not go out, and may later."""
+        try:
+            chat = await messenger.enter(guest.chat)
+            if chat != guest.chat:
+                await repository.put_guest(replace(guest, chat=chat, is_due=False))
+            for part in messenger.parts(greeting(guest.code)):
+                await messenger.send(chat, part)
+        except NotSent:
+            return False
+        except ToolFailed:  # a stranger who cannot be told is none of ours
+            return True
+        return True
 
     async def let_go(self) -> None:
         """Leave the place to another process."""
         await self.runtime.db.repository(AllMessengersRepository).let_go(self.holder)
-
-
-async def _said(messenger: Messenger, guest: GuestRow) -> None:
-    try:
-        for part in messenger.parts(greeting(guest.code)):
-            await messenger.send(guest.chat, part)
-    except (NotSent, ChatClosed):
-        return

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -54,16 +55,15 @@ class MessengerWatch(Struct, frozen=True, kw_only=True):
                             begin(self._kept(name))
                 except (CortexError, SQLAlchemyError) as error:
                     log.warning("messengers: database error, looking again: %s", error)
-                try:
+                with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):
                         await self._changed.wait()
-                except TimeoutError:
-                    continue
 
     async def _kept(self, name: str) -> None:
+        """Speak with one; should it end, a later look opens it anew."""
         try:
             await self._open[name].run()
-        except (CortexError, SQLAlchemyError) as error:
+        except (CortexError, SQLAlchemyError, OSError) as error:
             log.warning("messengers: %s: %s", name, error)
         finally:
             del self._open[name]

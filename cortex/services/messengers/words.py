@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from msgspec import Struct
-
 from cortex.ports.messengers import Incoming
 
 Order = Literal["help", "new", "stop", "model", "last"]
@@ -34,6 +32,13 @@ NO_VOICE = (
 )
 NO_WORDS = "Cortex heard no words in this voice message."
 EARLIER = "This message belongs to an earlier chat. Change it on the page."
+NEWER = "Other messages stand below this one. Change it on the page, or write it anew."
+NOT_IN_GROUPS = "Choose the model in your own chat, or on the page."
+NOT_OPEN = "Cortex is not open to you here any more. Ask your administrator."
+UNREAD = "Cortex cannot read messages of this kind yet. Write it in words."
+HALTED = "Work is stopped in Cortex at the moment; your message waits until it goes on."
+LONG_VOICE = "Cortex listens to 10 minutes at a time. Send it in shorter parts."
+MUCH_VOICE = "Cortex has listened to much of you in this hour. Write your message, or send it later."
 EXPIRED = "Nobody answered in time, so it was not done."
 ALLOWED, DENIED = "Allowed.", "Denied."
 ELSEWHERE = "This can be answered on Cortex's page only."
@@ -41,13 +46,9 @@ NOT_YOURS = "This question is not for you."
 UNKNOWN_BUTTON = "This button does not work any more."
 
 
-class Ordered(Struct, frozen=True, kw_only=True):
-    """An order, what stands behind it, what stands ahead of orders there, and whether it came in a group."""
-
-    order: Order
-    rest: str
-    sign: str
-    is_group: bool
+def strangers_of(messenger: str) -> str:
+    """Return the key under which lines to all its strangers are counted."""
+    return f"messenger:{messenger}"
 
 
 def greeting(code: str) -> str:
@@ -79,17 +80,17 @@ def order_of(item: Incoming) -> tuple[Order | None, str]:
     if item.is_forwarded or item.quoted or item.files:
         return None, ""
     word, _, rest = item.text.strip().partition(" ")
-    word = word.casefold().partition("@")[0]
+    word = word.casefold()
     word = f"/{word[1:]}" if word.startswith("!") else word  # clients that take /new for an order of their own
     order = ORDERS.get(word)
-    if order is None or (rest.strip() and order != "model"):
+    if order is None or (rest.strip() and order != "model" and word != "/start"):
         return None, ""
     return order, rest.strip()
 
 
-def message_of(item: Incoming) -> tuple[str, bool]:
-    """The words as they are kept, and whether words of others are among them."""
-    text = item.text.strip()
+def message_of(item: Incoming, spoken: str = "") -> tuple[str, bool]:
+    """The words as they are kept, with those of a recording, and whether words of others are among them."""
+    text = "\n\n".join(filter(None, (item.text.strip(), spoken.strip())))
     if item.is_forwarded:
         return f"I forward this message of somebody else:\n\n{_quoted(text)}" if text else "", True
     if item.quoted.strip():

@@ -33,15 +33,18 @@ class LinkedNotices(Struct, frozen=True, kw_only=True):
         link = await self._link(messenger, user_id)
         if link is None:
             raise DeliveryError(NOT_LINKED, fate="refused")
-        is_repeatable = False
+        sent, is_repeatable = 0, False
         try:
             async with self.clients().using(messenger, user_id=user_id) as client:
                 lines = text.translate(_MARKS).replace("\n", "  \n")
                 is_repeatable = client.is_repeatable
                 for at, part in enumerate(await asyncio.to_thread(client.parts, lines)):
                     await client.send(link.chat, part, is_silent=is_silent, once=f"{once}:{at}")
+                    sent += 1
         except NotSent as error:
-            raise DeliveryError(error.message, fate="later", retry_after_s=error.wait_s or None) from None
+            raise DeliveryError(
+                error.message, fate="refused" if sent else "later", retry_after_s=error.wait_s or None
+            ) from None
         except ChatClosed as error:
             raise DeliveryError(error.message, fate="refused") from None
         except ServiceDown as error:

@@ -25,10 +25,7 @@ class MessengerPlaceTable(Table):
 
 
 class MessengerGuestTable(Table):
-    """Somebody who wrote and is linked to nobody. `code`: by which a person links them; `is_due`: a line is to go out.
-
-    `group_chat`: "" for their own chat; else a group in which Cortex does not answer.
-    """
+    """Somebody who wrote and is linked to nobody. `code`: by which they are linked; `is_due`: a line is to go out."""
 
     __tablename__ = "messenger_guests"
     messenger: Mapped[str] = mapped_column(primary_key=True)
@@ -75,9 +72,11 @@ class MessengerChatTable(Table):
 
 
 class MessengerInboxTable(Table):
-    """The things that came, in order. `state`: new, replying (`reply` is to go out), sending (on its way) or done.
+    """The things that came, in order.
 
-    `payload`: as it came, and what was made of it; "" once it is done. `turn_id`: the message that it became.
+    `state`: new, heard (its files are fetched), replying (`reply` is to go out), sending (on its way) or done.
+    `payload`: as it came, and what was made of it; "" once it is done and no message, by which an edit is told from
+    none. `turn_id`: the message that it became.
     """
 
     __tablename__ = "messenger_inbox"
