@@ -176,6 +176,15 @@ class DueMailRepository(SharedRepository):
         )
         return bool(await self._touched(change, MailAccountTable.id))
 
+    async def free(self, ids: Sequence[str] | None = None) -> None:
+        """Let these accounts be due, None for all; those that failed wait as long as they did."""
+        now = self.clock()
+        change = update(MailAccountTable).execution_options(synchronize_session=False).values(next_at=now)
+        change = change.where(MailAccountTable.failures == 0, MailAccountTable.next_at > now)
+        if ids is not None:
+            change = change.where(MailAccountTable.id.in_(ids))
+        await self.session.execute(change)
+
     @reading
     async def standing(self, ids: Collection[str]) -> frozenset[str]:
         """Those of these accounts that are there, of people who were not shut out."""

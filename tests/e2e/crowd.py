@@ -150,7 +150,7 @@ def look(page: Daemon, conversations: Sequence[str]) -> Found:
             stories[conversation] = Story(turns=turns, events=list(log.events), messages=kept)
         titles = [task.title for task in await opened.repository(TasksRepository, ada.id).list()]
         pad = page.home / ada.id / SCRATCHPAD
-        return Found(stories=stories, titles=titles, jotted=pad.read_text("utf-8").split("\n"))
+        return Found(stories=stories, titles=titles, jotted=pad.read_text("utf-8").split("\n") if pad.exists() else [])
 
     return ask(page, found)
 

@@ -44,16 +44,17 @@ def ask(daemon: Daemon, question: str, *values: object) -> list[tuple[Any, ...]]
         return rows.execute(question, values).fetchall()
 
 
-@dataclass
-class Round:
-    """Appointments that come one after the other, each at a minute of its own, to a daemon that dies meanwhile."""
+@dataclass(kw_only=True)
+class Coming:
+    """Things that come one after the other from a server, each of which begins a job, to a daemon that dies meanwhile.
+
+    `sync`: the address that has the server asked.
+    """
 
     daemon: Daemon
     person: Caller
-    server: DavServer
-    url: str
     knife: Knife
-    account: str
+    sync: str
     count: int = 0
     deaths: int = 0
     texts: list[str] = field(default_factory=list)
@@ -61,8 +62,7 @@ class Round:
     def come(self, *, dies_at: int = NEVER, after_s: float = 0.0) -> int:
         """One more; how many writes it took. dies_at: ahead of which write, after_s: how long after it was asked."""
         self.count += 1
-        at, title = FIRST + timedelta(minutes=self.count), f"Due {self.count}"
-        self.server.put(self.url, f"n{self.count}", *event(f"n{self.count}", title, f"DTSTART:{at:%Y%m%dT%H%M%SZ}"))
+        title = self.put()
         self.texts.append(title)
         self.knife.arm(dies_at)
         self._ask()
@@ -75,9 +75,13 @@ class Round:
             self._rise()
         return self.knife.writes
 
+    def put(self) -> str:
+        """Have one more there, of this count; its title."""
+        raise NotImplementedError
+
     def _ask(self) -> None:
         try:
-            self.person.post(f"/calendar/accounts/{self.account}/sync")
+            self.person.post(self.sync)
         except httpx.TransportError:
             self._rise()
             self._ask()
@@ -98,15 +102,40 @@ class Round:
         return [str(text) for (text,) in ask(self.daemon, "SELECT text FROM notices WHERE kind = 'message'")]
 
     def check(self) -> None:
-        """Every one ran once and was told once, and the copy holds all of them once."""
+        """Every one ran once and was told once."""
         until(lambda: ask(self.daemon, "SELECT id FROM slots WHERE state IN ('planned', 'running')") == [])
         slots = ask(self.daemon, "SELECT state, count(*) FROM slots GROUP BY state")
         assert slots == [("done", self.count)]
-        told = self.told()
-        assert sorted(line.partition(";")[0] for text in told for line in text.splitlines()[1:]) == sorted(self.texts)
+        assert sorted(title for text in self.told() for title in self.named(text)) == sorted(self.texts)
+        log.info("%d deaths over %d that came", self.deaths, self.count)
+
+    def named(self, text: str) -> list[str]:
+        """The titles that a run told of."""
+        raise NotImplementedError
+
+
+@dataclass(kw_only=True)
+class Round(Coming):
+    """Appointments, each at a minute of its own."""
+
+    server: DavServer
+    url: str
+
+    def put(self) -> str:
+        """Have one more there."""
+        at, title = FIRST + timedelta(minutes=self.count), f"Due {self.count}"
+        self.server.put(self.url, f"n{self.count}", *event(f"n{self.count}", title, f"DTSTART:{at:%Y%m%dT%H%M%SZ}"))
+        return title
+
+    def named(self, text: str) -> list[str]:
+        """The appointments that a run told of."""
+        return [line.partition(";")[0] for line in text.splitlines()[1:]]
+
+    def check(self) -> None:
+        """Every one ran once and was told once, and the copy holds all of them once."""
+        super().check()
         titles = [str(title) for (title,) in ask(self.daemon, "SELECT title FROM appointments")]
         assert sorted(titles) == sorted(self.texts)
-        log.info("%d deaths over %d appointments", self.deaths, self.count)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +154,14 @@ def round_(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Round]:
                 # it was made before all of them
                 ask(daemon, "UPDATE jobs SET updated_at = ?", f"{FIRST - timedelta(hours=1):%Y-%m-%d %H:%M:%S.000000}")
                 ((account,),) = ask(daemon, "SELECT id FROM calendar_accounts")
-                yield Round(daemon, ada, server, url, Knife(knife_of(daemon.home)), str(account))
+                yield Round(
+                    daemon=daemon,
+                    person=ada,
+                    server=server,
+                    url=url,
+                    knife=Knife(knife_of(daemon.home)),
+                    sync=f"/calendar/accounts/{account}/sync",
+                )
         finally:
             daemon.close()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -104,6 +104,7 @@ def knife_of(home: Path) -> Path:
 class Sweep:
     """A person who has the same turn done again and again, by a daemon that dies at another place each time."""
 
+    words: ClassVar[str] = WORDS
     daemon: Daemon
     person: Caller
     knife: Knife
@@ -112,12 +113,11 @@ class Sweep:
 
     def turn(self, name: str, *dies_at: int) -> str:
         """One whole turn about things of this name; its conversation. dies_at: a write for each life to die at."""
-        for title in ("milk", "oat milk"):
-            self.person.post("/tasks", title=f"{title} {name}", list_name=name)
+        self.prepare(name)
         self._coming.extend(dies_at)
         self._arm()
         try:
-            place = self._send(WORDS.format(name))
+            place = self._send(self.words.format(name))
             self._wait_for_end(place)
         finally:
             self._coming.clear()
@@ -126,6 +126,15 @@ class Sweep:
             self._rise()
             self.knife.disarm()
         return place
+
+    def prepare(self, name: str) -> None:
+        """Have there what a turn is about."""
+        for title in ("milk", "oat milk"):
+            self.person.post("/tasks", title=f"{title} {name}", list_name=name)
+
+    def is_over(self, turns: list[tuple[str, ...]]) -> bool:
+        """Tell whether the agent's result came and nothing is at work."""
+        return any(channel == "result" for channel, _ in turns) and all(state in LOOP_ENDS for _, state in turns)
 
     def _arm(self) -> None:
         self.knife.arm(self._coming.popleft() if self._coming else NEVER)
@@ -143,7 +152,7 @@ class Sweep:
     def _wait_for_end(self, place: str) -> None:
         """Until what the agent found is answered, whatever dies meanwhile; all questions are answered yes."""
         deadline_s = time.monotonic() + PATIENCE_S
-        while not is_over(turns := self._rows(TURNS, place)):
+        while not self.is_over(turns := self._rows(TURNS, place)):
             assert time.monotonic() < deadline_s, (turns, self.daemon.log[-2000:])
             try:
                 for (approval,) in self._rows(ASKED, place):
@@ -172,11 +181,6 @@ class Sweep:
             if not dies_again:
                 raise
             self._rise()
-
-
-def is_over(turns: list[tuple[str, ...]]) -> bool:
-    """Whether the agent's result came and nothing is at work."""
-    return any(channel == "result" for channel, _ in turns) and all(state in LOOP_ENDS for _, state in turns)
 
 
 @pytest.fixture

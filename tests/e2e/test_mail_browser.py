@@ -97,7 +97,7 @@ def test_a_login_at_the_provider_is_told_in_steps(house: Daemon, ada: Caller, op
     page = go(window, "/mail")
     page.get_by_text("Log in at your provider").click()
     page.locator("#f-login").fill("ada@gmail.com")
-    page.get_by_role("button", name="Log in by Google").click()
+    page.get_by_role("button", name="Log in with Google").click()
     link = page.get_by_role("link", name="Open the page of the provider")
     assert str(link.get_attribute("href")).startswith("https://accounts.google.com/")
     assert axe(page) == []

@@ -57,22 +57,36 @@ class MailWatch(Struct, frozen=True, kw_only=True):
         self._changed.set()
 
     async def run(self) -> None:
-        """Until cancelled: tend whoever is due."""
-        async with crew() as begin:
-            while True:
-                self._changed.clear()
+        """Until cancelled: tend whoever is due. Whom we tended, the next process is to ask at once."""
+        held = list[str]()
+        try:
+            async with crew() as begin:
                 try:
-                    await self._let_go()
-                    await self._due(begin)
-                    wait_s = await self._until_next_s()
-                except (DatabaseUnavailable, SQLAlchemyError) as error:
-                    log.warning("mail: database error, looking again: %s", error)
-                    wait_s = LOOKED_EVERY_S
-                try:
-                    async with asyncio.timeout(wait_s):
-                        await self._changed.wait()
-                except TimeoutError:
-                    continue
+                    await self._look(begin)
+                finally:
+                    held += self._tended
+        finally:
+            await self.db.repository(DueMailRepository).free(held)
+
+    async def _look(self, begin: Begin) -> None:
+        is_first = not self.db.is_postgresql  # there, others may tend beside us whom a killed process seems to hold
+        while True:
+            self._changed.clear()
+            try:
+                if is_first:
+                    await self.db.repository(DueMailRepository).free()
+                    is_first = False
+                await self._let_go()
+                await self._due(begin)
+                wait_s = await self._until_next_s()
+            except (DatabaseUnavailable, SQLAlchemyError) as error:
+                log.warning("mail: database error, looking again: %s", error)
+                wait_s = LOOKED_EVERY_S
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
 
     async def _let_go(self) -> None:
         """Leave the servers of accounts that were removed, and of people who were shut out."""

@@ -167,6 +167,18 @@ async def test_a_trigger_is_ones_own_and_says_something(house: LivingHouse, serv
     assert await house.cortex.mail_triggers.get(house.admin, job.id) is None
 
 
+async def test_what_comes_while_cortex_is_away_is_seen_at_its_next_start(server: ImapServer, tmp_path: Path) -> None:
+    place = (f"127.0.0.1:{server.port}",)
+    async with living_house(tmp_path / "home", clock=StillClock(NOW), mail_servers=place) as house:
+        job = await job_of(house)
+        await connected(house, server)
+        server.deliver(mail("Before", sender=SCHOOL, id="before"))
+        await begun(house, job, 1)
+    server.deliver(mail("Meanwhile", sender=SCHOOL, id="meanwhile"))
+    async with living_house(tmp_path / "home", clock=StillClock(NOW), mail_servers=place) as house:
+        await begun(house, job, 2)  # the clock stands still: its next look by itself is a quarter of an hour off
+
+
 async def test_news_are_waited_for_without_asking(house: LivingHouse, server: ImapServer) -> None:
     job = await job_of(house)
     await connected(house, server)
