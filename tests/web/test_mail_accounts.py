@@ -115,7 +115,7 @@ async def test_another_password_is_tried_first(house: Cortex, ada: Browser, serv
 
 
 async def test_a_login_at_the_provider_begins_with_a_link_of_ones_own(ada: Browser) -> None:
-    assert "Log in by Google" in (await ada.get("/mail")).text
+    assert "Log in with Google" in (await ada.get("/mail")).text
     page = (await ada.post("/mail/login", way="google", address="ada@gmail.com")).text
     link = re.search(r'href="(https://accounts\.google\.com/[^"]+)"', page)
     assert link

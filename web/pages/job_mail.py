@@ -1,5 +1,8 @@
 """The mails that begin a job: said by who sent them and what they are about, taken away."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from fastapi.responses import Response
 
 from cortex.base.errors import UserError
@@ -20,10 +23,21 @@ class JobMailContext(JobWordsContext, frozen=True, kw_only=True):
 
     job: JobView = described("the job")
     trigger: MailTriggerRow | None = described("which mails begin it, None for none")
-    has_mail: bool = described("tells whether the person has connected a mail account")
+    accounts: Sequence[tuple[str, str]] = described("id and address of each of the person's mail accounts")
     refusal: str = described("the reason why it was not kept, or empty", default="")
     sender: str = described("whose mails, as it stands in the form", default="")
     subject: str = described("about what, as it stands in the form", default="")
+    words: str = described("what else stands in it, as it stands in the form", default="")
+    account: str = described("to which account, as it stands in the form, empty for any", default="")
+
+
+class MailForm(NamedTuple):
+    """The mails that begin a job, as the form has them."""
+
+    sender: str = ""
+    subject: str = ""
+    words: str = ""
+    account: str = ""
 
 
 @router.get(HOME + "/{job_id}/mail")
@@ -33,12 +47,16 @@ async def show(visit: UserVisit, job_id: str) -> Response:
 
 
 @router.post(HOME + "/{job_id}/mail")
-async def keep(visit: UserVisit, job_id: str, sender: Text = "", subject: Text = "") -> Response:
+async def keep(
+    visit: UserVisit, job_id: str, sender: Text = "", subject: Text = "", words: Text = "", account: Text = ""
+) -> Response:
     """Have these mails begin it."""
     try:
-        await visit.services.mail_triggers.put(visit.user, job_id, sender=sender, subject=subject)
+        await visit.services.mail_triggers.put(
+            visit.user, job_id, sender=sender, subject=subject, words=words, account_id=account
+        )
     except UserError as error:
-        return await _page(visit, job_id, error, sender, subject)
+        return await _page(visit, job_id, error, MailForm(sender, subject, words, account))
     return visit.redirect(f"{HOME}/{job_id}/mail", "Saved")
 
 
@@ -49,17 +67,20 @@ async def remove(visit: UserVisit, job_id: str) -> Response:
     return visit.redirect(f"{HOME}/{job_id}/mail", "No mail starts this job any more")
 
 
-async def _page(
-    visit: Visit, job_id: str, error: UserError | None = None, sender: str = "", subject: str = ""
-) -> Response:
+async def _page(visit: Visit, job_id: str, error: UserError | None = None, asked: MailForm | None = None) -> Response:
     job = await visit.services.jobs.get(visit.user, job_id)
     trigger = await visit.services.mail_triggers.get(visit.user, job_id)
+    if asked is None:
+        asked = MailForm(trigger.sender, trigger.subject, trigger.words, trigger.account_id) if trigger else MailForm()
+    accounts = [(row.id, row.address) for row, _ in await visit.services.mail_accounts.list(visit.user)]
     context = JobMailContext(
         job=job,
         trigger=trigger,
-        has_mail=bool(await visit.services.mail_accounts.list(visit.user)),
+        accounts=accounts,
         refusal=error.message if error else "",
-        sender=sender or (trigger.sender if trigger else ""),
-        subject=subject or (trigger.subject if trigger else ""),
+        sender=asked.sender,
+        subject=asked.subject,
+        words=asked.words,
+        account=asked.account,
     )
     return await visit.show("job_mail.html", context, status=error.status if error else 200)

@@ -61,14 +61,14 @@ PROVIDERS = (
         host="imap.gmail.com",
         domains=("gmail.com", "googlemail.com"),
         way="google",
-        hint="Log in by Google, or make an app password at myaccount.google.com/apppasswords.",
+        hint="Log in with Google, or make an app password at myaccount.google.com/apppasswords.",
     ),
     MailProvider(
         name="Outlook",
         host="outlook.office365.com",
         domains=("outlook.com", "hotmail.com", "live.com", "msn.com", "outlook.de", "hotmail.de", "hotmail.fr"),
         way="microsoft",
-        hint="Log in by Microsoft: it takes no password of mail programs any more.",
+        hint="Log in with Microsoft: it takes no password of mail programs any more.",
     ),
     MailProvider(
         name="iCloud",

@@ -63,8 +63,8 @@ class MailLogins(Struct, frozen=True, kw_only=True):
         port = next((port for name, port in inside if name == host), 993)
         return MailServer(host=host, port=port, security="tls", is_inside=(host, port) in inside)
 
-    async def begin(self, user: User, way: Way, address: str, redirect: str = LOOPBACK) -> LoginBegun:
-        """Begin a login. `redirect`: an address of ours that the provider knows; else the person pastes what they see.
+    async def begin(self, user: User, way: Way, address: str) -> LoginBegun:
+        """Begin a login, at whose end the person enters a code there, or pastes the address that they are sent to.
 
         UserError where no client is set up, ServiceDown where the provider gives no code.
         """
@@ -76,9 +76,9 @@ class MailLogins(Struct, frozen=True, kw_only=True):
             await self._hold(user, way, address, held, code.until)
             return begun
         state, verifier = secrets.token_urlsafe(24), new_verifier()
-        held = {"state": state, "verifier": verifier, "redirect": redirect}
+        held = {"state": state, "verifier": verifier}
         await self._hold(user, way, address, held, self.clock() + ENDS)
-        return LoginBegun(way=way, url=client.address(redirect, state, verifier, address))
+        return LoginBegun(way=way, url=client.address(LOOPBACK, state, verifier, address))
 
     async def finish(self, user: User, pasted: str = "") -> LoggedIn | None:
         """The keys of the login that is under way; None where the person has not entered the code yet.
@@ -90,7 +90,7 @@ class MailLogins(Struct, frozen=True, kw_only=True):
         if "device" in held:
             tokens = await client.by_device(held["device"])
         else:
-            tokens = await client.by_code(_code(pasted, held["state"]), held["redirect"], held["verifier"])
+            tokens = await client.by_code(_code(pasted, held["state"]), LOOPBACK, held["verifier"])
         if tokens is None:
             return None
         await self.db.repository(SecretsRepository, user.id).remove(UNDER_WAY)
