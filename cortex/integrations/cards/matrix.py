@@ -78,7 +78,7 @@ def integration(host: IntegrationHost) -> IntegrationKind:
         name=NAME,
         title="Matrix",
         about="People write to Cortex by Matrix (Element and others), and are notified there.",
-        order=46,
+        order=47,
         opens=(Messenger,),
         form=MatrixForm,
         open=lambda form, _: scan.load("cortex.integrations.matrix.client").MatrixAccount(form, host.logins(NAME)),

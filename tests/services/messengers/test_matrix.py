@@ -171,8 +171,9 @@ async def test_a_long_answer_comes_in_parts(house: MessengerHouse, town: MatrixT
     town.says(ada, "say something long")
     await house.told(ada, "the end")
     texts = await asyncio.to_thread(town.texts, ada["id"])
-    assert len(texts) > 3
-    assert " ".join(texts[1:]).split() == [*WORDS, "the", "end"]
+    parts = [text for text in texts if text.startswith("word")]
+    assert len(parts) > 2
+    assert " ".join(parts).split() == [*WORDS, "the", "end"]
 
 
 async def test_files_pictures_and_captions_come_with_the_message(house: MessengerHouse, town: MatrixTown) -> None:
