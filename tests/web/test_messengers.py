@@ -25,6 +25,11 @@ async def test_without_a_messenger_it_says_who_sets_one_up(bob: Browser) -> None
     page = (await bob.get("/account/messengers")).text
     assert "an administrator does it under Integrations" in page
     assert 'name="code"' not in page
+    assert "/admin/integrations" not in page
+
+
+async def test_an_admin_finds_the_card_from_there(ada: Browser) -> None:
+    assert 'class="btn primary" href="/admin/integrations"' in (await ada.get("/account/messengers")).text
 
 
 async def code(house: Cortex, bot: TelegramDouble) -> str:
@@ -52,7 +57,8 @@ async def test_a_code_is_asked_about_linked_and_taken_away(house: Cortex, ada: B
     assert f'value="{given}"' in asked
     await ada.post("/account/messengers/link", code=given)
     page = (await ada.get("/account/messengers")).text
-    assert "linked" in page
+    assert "Linked:" in page
+    assert "Write to @our_cortex_bot there" in page
     remove = re.search(r'href="(/account/messengers/[^"]+/remove)"', page)
     assert remove
     assert "Remove the link with Ada (@ada_at_home)?" in (await ada.get(remove[1])).text
