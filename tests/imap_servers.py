@@ -3,6 +3,7 @@
 Both are programs apart. Dovecot runs without root, in a folder of its own, and takes mails by LMTP as from the world.
 """
 
+import atexit
 import grp
 import imaplib
 import os
@@ -22,6 +23,7 @@ from email import message_from_bytes
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import default
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -219,6 +221,7 @@ def dovecot(*, authority: tuple[Path, Path] | None = None, introspection: str = 
     """
     if not (UNPACKED / "usr/sbin/dovecot").exists():
         pytest.skip("Dovecot is not here: `make debian`, as root on Debian, unpacks it")
+    unpacked = _unpacked()
     made = Path(tempfile.mkdtemp(prefix="dove-"))
     made.chmod(0o755)  # what pytest makes, only its own user enters
     server = ImapServer(made, by_lmtp=True, tls_port=0, lmtp_port=0)
@@ -226,7 +229,7 @@ def dovecot(*, authority: tuple[Path, Path] | None = None, introspection: str = 
     server = ImapServer(made, by_lmtp=True, tls_port=tls.port if authority else 0, lmtp_port=lmtp.port)
     user, group = ("nobody", "nogroup") if os.geteuid() == 0 else (_me(), _my_group())
     (made / "run").mkdir()
-    (made / "run" / "modules").symlink_to(UNPACKED / "usr/lib/dovecot/modules")  # see `.ci/debian`
+    (made / "run" / "modules").symlink_to(unpacked / "usr/lib/dovecot/modules")  # see `.ci/debian`
     certificate = f"ssl_cert = <{authority[0]}\nssl_key = <{authority[1]}" if authority else ""
     if introspection:
         (made / "oauth2").write_text(
@@ -239,20 +242,20 @@ def dovecot(*, authority: tuple[Path, Path] | None = None, introspection: str = 
     config = made / "dovecot.conf"
     config.write_text(
         CONFIG.format(
-            folder=made, unpacked=UNPACKED, user=user, group=group, password=PASSWORD, special=special,
+            folder=made, unpacked=unpacked, user=user, group=group, password=PASSWORD, special=special,
             ssl="yes" if authority else "no", certificate=certificate, port=server.port, tls_port=server.tls_port,
             lmtp_port=server.lmtp_port, tokens=TOKENS.format(folder=made) if introspection else "",
         )
     )  # fmt: skip
-    options: dict[str, object] = {"env": {**os.environ, "LD_LIBRARY_PATH": str(UNPACKED / "usr/lib/dovecot")}}
+    options: dict[str, object] = {"env": {**os.environ, "LD_LIBRARY_PATH": str(unpacked / "usr/lib/dovecot")}}
     if os.geteuid() == 0:
         nobody = pwd.getpwnam("nobody")
         for one in (made, *made.rglob("*")):
             os.chown(one, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
         options |= {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
     # `dovecot` alone would look for `doveconf` where it would be installed; so that begins, and goes over into it.
-    program = [str(UNPACKED / "usr/bin/doveconf"), "-f", "service=master", "-c", str(config), "-p", "-e"]
-    program += [str(UNPACKED / "usr/sbin/dovecot"), "-F", "-c", str(config)]
+    program = [str(unpacked / "usr/bin/doveconf"), "-f", "service=master", "-c", str(config), "-p", "-e"]
+    program += [str(unpacked / "usr/sbin/dovecot"), "-F", "-c", str(config)]
     try:
         with _running(program, made / "started", server.port, options):
             yield server
@@ -295,6 +298,18 @@ def _running(argv: Sequence[str], log: Path, port: int, options: dict[str, objec
         finally:
             process.terminate()
             process.wait(PATIENCE_S)
+
+
+@cache
+def _unpacked() -> Path:
+    """Where Dovecot is read from: as root it runs as nobody, who may not enter each folder above a checkout."""
+    if os.geteuid() != 0 or all(one.stat().st_mode & 0o001 for one in (UNPACKED, *UNPACKED.parents)):
+        return UNPACKED
+    copied = Path(tempfile.mkdtemp(prefix="dovecot-"))
+    atexit.register(shutil.rmtree, copied, ignore_errors=True)
+    copied.chmod(0o755)
+    shutil.copytree(UNPACKED / "usr", copied / "usr", symlinks=True)
+    return copied
 
 
 def _quoted(folder: str) -> str:
