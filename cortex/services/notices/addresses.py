@@ -22,6 +22,7 @@ from cortex.ports.channels import ChannelName, Target
 from cortex.services.notices.channels import Channels
 from cortex.storage.db import Database
 from cortex.storage.deliveries import DeliveriesRepository
+from cortex.storage.messengers import MessengersRepository
 from cortex.storage.secrets import ADDRESSES, SecretsRepository
 
 LOOKED_AT = 50
@@ -56,8 +57,9 @@ class Addresses(Struct, frozen=True, kw_only=True):
     async def named(self, user_id: str) -> frozenset[ChannelName]:
         """The channels for which this person has an address, and which this server can use."""
         kept = await self.db.repository(SecretsRepository, user_id).names()
-        linked = {name for name, kind in self.channels.kinds.items() if kind.is_linked}
-        named = [name for name in self.channels.kinds if name in linked or ADDRESSES + name in kept]
+        links = {link.messenger for link in await self.db.repository(MessengersRepository, user_id).links()}
+        kinds = self.channels.kinds.items()
+        named = [name for name, kind in kinds if (name in links if kind.is_linked else ADDRESSES + name in kept)]
         return frozenset([name for name in named if not await self.channels.lacks_for(user_id, name)])
 
     async def target(self, user_id: str, channel: ChannelName) -> Target | None:
