@@ -63,6 +63,8 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "mcp.changed": "switched tools off that had changed on the MCP server {}",
         "mcp.forbidden": "forbade tools of the MCP server {}",
         "mcp.installed": "installed the MCP server {}",
+        "messenger.linked": "linked an account at {}",
+        "messenger.unlinked": "ended the link to {}",
         "model.shared": "shared the model {}",
         "model.unshared": "stopped sharing the model {}",
         "plugin.allowed": "allowed the plug-in {}",

@@ -98,7 +98,7 @@ async def _address(ctx: Ctx, word: str) -> str:
     return found
 
 
-async def _addressed(ctx: Ctx, to: str, answers: str, **_: object) -> str:
+async def _addressed(ctx: Ctx, to: str, answers: str = "", **_: object) -> str:
     return ", ".join((await _meant(ctx, to, answers))["to"]).lower()
 
 
