@@ -115,7 +115,11 @@ async def test_another_password_is_tried_first(house: Cortex, ada: Browser, serv
 
 
 async def test_a_login_at_the_provider_begins_with_a_link_of_ones_own(ada: Browser) -> None:
-    assert "Log in with Google" in (await ada.get("/mail")).text
+    start = (await ada.get("/mail")).text
+    assert re.findall(r'name="way" value="(\w+)"', start) == ["google"]
+    told = {name: "client id" in says for name, says in re.findall(r"<dt>(\w+)</dt><dd>(.*?)</dd>", start, re.DOTALL)}
+    assert (told["Gmail"], told["Outlook"], told["iCloud"]) == (False, True, False), "whose login is set up here"
+    assert "client id" in (await ada.get("/help/mail")).text
     page = (await ada.post("/mail/login", way="google", address="ada@gmail.com")).text
     link = re.search(r'href="(https://accounts\.google\.com/[^"]+)"', page)
     assert link

@@ -21,6 +21,7 @@ USE = (
     "chats",
     "calendar",
     "contacts",
+    "mail",
     "notifications",
     "files",
     "memory",
